@@ -14,9 +14,8 @@ WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    cargo build --locked --release -p hikite \
-    && cp target/release/hikite /hikite \
-    && strip /hikite \
+    cargo build --locked --profile dist -p hikite \
+    && cp target/dist/hikite /hikite \
     && mkdir /empty
 
 FROM scratch

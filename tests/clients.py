@@ -39,7 +39,7 @@ SECONDS = 120
 def main() -> int:
     parser = argparse.ArgumentParser(description="Logs in with clients that people use.")
     parser.add_argument("hikite", type=Path)
-    parser.add_argument("--counts", type=Path, help="write `PASSED FAILED` to this file")
+    parser.add_argument("--counts", type=Path, help="write `PASSED FAILED` in clients to this file")
     options = parser.parse_args()
     install()
     with tempfile.TemporaryDirectory() as folder:

@@ -28,7 +28,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import conformance
-import matrix
+import suite
 
 PASSWORD = "a password for a test"
 LINK = r"http://\S+/setup\?token=\S+"
@@ -62,7 +62,7 @@ def measure(options: argparse.Namespace, folder: Path) -> list[dict]:
     config, data = folder / "hikite.json", folder / "data"
     config.write_text("{}")
     program = [str(options.hikite.resolve()), "--config", str(config), "--data", str(data)]
-    with matrix.running([*program, "serve", "--listen", "127.0.0.1:0"], folder / "log", LINK, clean=True) as link:
+    with suite.running([*program, "serve", "--listen", "127.0.0.1:0"], folder / "log", LINK, clean=True) as link:
         base = link.partition("/setup?")[0]
         person = Person(base)
         person.set_up(link)

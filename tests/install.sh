@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Installs the real MCP servers and clients that tests/real and tests/conformance.sh drive, and
-# the encoder that tests/toon compares ours with:
-# three Python environments (the SDK's current line, the release of its 1.x line that serena wants, and agent
-# frameworks on the newest 1.x), the SDK's source packages, a server and a client on the Rust SDK, and one npm
-# folder, all from the exact versions in tests/pins and tests/sdk/rust. Does nothing, silently, while the pins are unchanged.
-# Nothing is downloaded after this: the tests start everything by path from here.
+# Installs the published MCP servers and clients that the tests start, the conformance suite, and the official TOON encoder:
+# three Python environments (the SDK's current line, the release of its 1.x line that serena requires, and agent
+# frameworks on the newest 1.x), the SDK's source packages, a server and a client on the Rust SDK, and one npm folder.
+# All versions are pinned in tests/pins and tests/sdk/rust; while they are unchanged, nothing is installed again.
+# The tests themselves download nothing: they start everything by its path in this folder.
 #
 #   HIKITE_TEST_CACHE   where to install (default: .cache/tests in the repository)
 #   PYTHON              the interpreter for the environments (default: python3)
@@ -23,7 +22,7 @@ hash_of() {
     cat "$@" | sha256sum | cut -d' ' -f1
 }
 
-# A stamp is written last, so an interrupted install is begun anew.
+# The stamp is written last, so an interrupted install starts again.
 is_current() { # folder, hash
     [[ -f "$1/.stamp" && "$(<"$1/.stamp")" == "$2" ]]
 }
@@ -54,17 +53,17 @@ install_node() {
     mkdir -p "$folder"
     cp "$tests/pins/package.json" "$tests/pins/package-lock.json" "$folder/"
     log="$folder/install.log"
-    # No install script is needed: Node 22 comes as a plain package with the binary in it.
+    # No package needs its install script: Node 22 is a plain package that contains the binary.
     if ! (cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         fail "npm could not install pins/package.json (see above)"
     fi
-    # What only Node's own addons need; 60 MB.
+    # Headers for native addons: 60 MB that no test uses.
     rm -rf "$folder"/node_modules/node-linux-*/include
     echo "$stamp" >"$folder/.stamp"
 }
 
-# The Python SDK's own conformance server and client, which are in its source packages alone.
+# The Python SDK publishes its conformance server and client in its source packages only.
 install_sources() {
     local folder="$cache/sources" pins="$tests/pins/sources.txt" stamp line version
     stamp="$(hash_of "$pins")"
@@ -89,7 +88,7 @@ install_sources() {
     echo "$stamp" >"$folder/.stamp"
 }
 
-# Debug builds of two small programs; hikite itself is not built with what they need.
+# Debug builds of two small programs, which are no part of the workspace.
 install_rust() {
     local folder="$cache/rust" stamp
     stamp="$(find "$tests/sdk/rust" -type f -not -path '*/target/*' -print0 | sort -z | xargs -0 cat | sha256sum | cut -d' ' -f1)"
@@ -101,12 +100,12 @@ install_rust() {
         tail -n 20 "$folder/install.log" >&2
         fail "cargo could not build tests/sdk/rust (see above)"
     fi
-    # What it was built from is not needed any more.
+    # Only the two programs are needed from here on.
     rm -rf "$folder"/debug/{deps,build,incremental,.fingerprint}
     echo "$stamp" >"$folder/.stamp"
 }
 
-# Says by name what is missing, instead of a test failing later for want of it.
+# Names missing files here, so that no test fails later without a clear reason.
 check() {
     local path missing=()
     for path in python/bin/{pytest,schemathesis,biomcp,mcp-server-fetch,mcp-server-git,mcp-server-time} \

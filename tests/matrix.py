@@ -12,29 +12,22 @@ Ends with 0 if every required scenario of every run passes, 1 if one fails, 2 if
 
 import argparse
 import json
-import os
-import re
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import conformance
 import conformance_page
+import suite
 
 CLIENTS = ("2025-11-25", "2026-07-28")
 ERAS = {"legacy": ["--era", "legacy", "--extended"], "modern": ["--era", "modern"]}
 TRANSPORTS = ("http", "stdio")
-AT_ONCE = 2
 # How the fixture begins a line about a message that broke the schema; over stdio hikite logs it.
 VIOLATION = "fixture-upstream: schema: "
-LOG = {"HIKITE_LOG": "info,hikite::stderr=debug"}
-START_SECONDS = 120
-STOP_SECONDS = 20
 
 
 def main() -> int:
@@ -46,22 +39,10 @@ def main() -> int:
         for client in CLIENTS
         if not options.only or options.only == f"{client}/{era}/{transport}"
     ]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(suite.AT_ONCE) as pool:
         report = list(pool.map(lambda cell: measure(options, *cell), cells))
-    print(json.dumps(report, indent=2) if options.json else as_text(report))
-    if options.table:
-        options.table.write_text(as_text(report) + "\n", encoding="utf-8")
-    if any("error" in one for one in report):
-        return 2
-    failing = any(one["failing"] for one in report)
-    if options.write:
-        conformance_page.write("server", as_section(report))
-        conformance_page.write("beside", not_scored(report))
-    elif options.check:
-        difference = conformance_page.differences("server", as_section(report))
-        print(difference, file=sys.stderr)
-        failing = failing or bool(difference)
-    return 1 if failing else 0
+    sections = {"server": as_section(report), "beside": not_scored(report)}
+    return suite.conclude(options, report, as_text(report), sections)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -69,12 +50,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("hikite", type=Path)
     parser.add_argument("fixture", type=Path, help="the program fixture-upstream of hikite-testkit")
     parser.add_argument("--only", metavar="CELL", help="one run, such as 2026-07-28/legacy/stdio")
-    parser.add_argument("--output", type=Path, help="keep logs and the suite's own results in this folder")
-    parser.add_argument("--timeout-ms", type=int, default=30_000, help="for each scenario (default: 30000)")
-    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
-    parser.add_argument("--table", type=Path, help="write the counts as a table to this file as well")
-    parser.add_argument("--check", action="store_true", help="fail if docs/conformance.md says otherwise")
-    parser.add_argument("--write", action="store_true", help="write docs/conformance.md")
+    suite.add_arguments(parser, timeout_ms=30_000)
     return parser.parse_args()
 
 
@@ -86,8 +62,8 @@ def measure(options: argparse.Namespace, client: str, era: str, transport: str) 
         folder.mkdir(parents=True, exist_ok=True)
         try:
             server = upstream(stack, options, folder, era, transport)
-            with gateway(options, folder, server) as url:
-                counts = suite(options, folder, f"{url}/mcp?surface=direct", client)
+            with suite.gateway(options, folder, server) as url:
+                counts = run_suite(options, folder, f"{url}/mcp?surface=direct", client)
             return cell | with_violations(counts, folder)
         except RuntimeError as error:
             return cell | {"error": str(error), "required": 0, "pass": 0, "fail": 1, "failing": [str(error)]} | {
@@ -103,50 +79,10 @@ def upstream(stack: ExitStack, options: argparse.Namespace, folder: Path, era: s
     if transport == "stdio":
         return {"command": program, "args": ["--stdio", *ERAS[era]]}
     command = [program, "--http", "127.0.0.1:0", *ERAS[era]]
-    return {"url": stack.enter_context(running(command, folder / "fixture.log", r"http://\S+"))}
+    return {"url": stack.enter_context(suite.running(command, folder / "fixture.log", r"http://\S+"))}
 
 
-@contextmanager
-def gateway(options: argparse.Namespace, folder: Path, server: dict):
-    config = folder / "hikite.json"
-    config.write_text(json.dumps({"auth": {"mode": "none"}, "mcpServers": {"fixture": server}}))
-    data = tempfile.mkdtemp(dir=folder)
-    command = [str(options.hikite.resolve()), "serve", "--config", str(config), "--data", data, "--listen", "127.0.0.1:0"]
-    with running(command, folder / "hikite.log", r"http://127\.0\.0\.1:\d+", clean=True) as url:
-        yield url
-
-
-@contextmanager
-def running(command: list[str], log: Path, pattern: str, clean: bool = False, folder: Path | None = None):
-    """A process, once its log has something like the pattern; `clean` means that it must end well."""
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ | LOG, cwd=folder
-        )
-    try:
-        yield wait_for(process, log, pattern)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            code = process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            code = process.wait()
-    if clean and code != 0:
-        raise RuntimeError(f"{Path(command[0]).name} ended with {code} after SIGTERM")
-
-
-def wait_for(process: subprocess.Popen, log: Path, pattern: str) -> str:
-    end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end and process.poll() is None:
-        found = re.search(pattern, log.read_text())
-        if found:
-            return found[0]
-        time.sleep(0.05)
-    raise RuntimeError(f"{Path(process.args[0]).name} does not start:\n{log.read_text()[-1000:]}")
-
-
-def suite(options: argparse.Namespace, folder: Path, url: str, client: str) -> dict:
+def run_suite(options: argparse.Namespace, folder: Path, url: str, client: str) -> dict:
     script = Path(conformance.__file__)
     command = [sys.executable, str(script), url, client, "--json", "--timeout-ms", str(options.timeout_ms)]
     command += ["--output", str(folder / "suite")] if options.output else []

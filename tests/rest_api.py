@@ -88,10 +88,10 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Holds the REST API against its description.")
     parser.add_argument("hikite", type=Path)
     parser.add_argument("fixture", type=Path, help="the program fixture-upstream of hikite-testkit")
-    parser.add_argument("--seconds", type=int, default=900, help="after which it is given up (default: 900)")
+    parser.add_argument("--seconds", type=int, default=2400, help="time limit (default: 2400)")
     parser.add_argument("--examples", type=int, default=100, help="random requests of one operation (default: 100)")
     parser.add_argument("--seed", type=int, default=20261115)
-    parser.add_argument("--counts", type=Path, help="write `PASSED FAILED` to this file")
+    parser.add_argument("--counts", type=Path, help="write `PASSED FAILED` in operations to this file, then the number of requests")
     return parser.parse_args()
 
 
@@ -154,7 +154,8 @@ def held_against_description(options: argparse.Namespace, folder: Path, url: str
 
 
 def count(options: argparse.Namespace, folder: Path) -> int:
-    """Tells what was sent and what failed. Whatever did not run at all is a failure, too."""
+    """Prints what was sent and what failed, and returns the number of failures. An operation or a phase that did not run
+    is a failure, too."""
     report = json.loads((folder / "report.json").read_text())
     cases, operations = report["test_cases"], report["operations"]
     idle = [name for name, phase in report["phases"].items() if phase["status"] == "skip"]
@@ -165,7 +166,8 @@ def count(options: argparse.Namespace, folder: Path) -> int:
         print(f"did not run: phases {idle}, {untested} operations")
     print(f"{operations['tested']} operations, {passed} requests answered as described, {failed} failures")
     if options.counts:
-        options.counts.write_text(f"{passed} {failed}\n")
+        operations_passed = max(operations["tested"] - failed, 0)
+        options.counts.write_text(f"{operations_passed} {failed}\n{cases['generated']} REST requests\n")
     return failed
 
 

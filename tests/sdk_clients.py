@@ -24,7 +24,8 @@ from pathlib import Path
 
 import conformance
 import conformance_page
-from sdk_servers import ORDER, Reason, exceptions_table, reason_for
+import suite
+from suite import ORDER, Reason, exceptions_table, reason_for
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "sdk"))
 from parts import Part, all_parts  # noqa: E402
@@ -33,12 +34,11 @@ THROUGH = Path(__file__).resolve().parent / "sdk" / "through.py"
 WAYS = ("direct", "serve", "stdio")
 # Not required, but about what a gateway must not lose.
 BESIDE = ("json-schema-2020-12-preservation",)
-AT_ONCE = 2
 # Checks that may be worse with hikite between.
 EXCEPTIONS: dict[str, list[Reason]] = {
     "request-metadata: ends well": [
         Reason(
-            "there is no tool `add_numbers`",
+            "There is no tool `add_numbers`.",
             "the client calls a tool that the suite's server does not list, but answers; hikite refuses what nobody lists, "
             "and every check of the scenario passes",
             "2026-07-28, Tools, *Error Handling*: an unknown tool is a protocol error",
@@ -57,23 +57,14 @@ def main() -> int:
         if options.only in ("", name)
     ]
     runs = [(part, revision, scenario) for part, revision in cells for scenario in scenarios(options, revision)]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(suite.AT_ONCE) as pool:
         compared = list(pool.map(lambda run: measure(options, *run), runs))
     report = [
         summed(part, revision, [one for one in compared if one["cell"] == (part.title, revision)])
         for part, revision in cells
     ]
-    print(json.dumps(report, indent=2) if options.json else as_text(report))
-    if options.table:
-        options.table.write_text(as_text(report) + "\n", encoding="utf-8")
-    failing = any(one["failing"] for one in report)
-    if options.write:
-        conformance_page.write("sdk_clients", as_section(report))
-    elif options.check:
-        difference = conformance_page.differences("sdk_clients", as_section(report), conformance_page.without_counts)
-        print(difference, file=sys.stderr)
-        failing = failing or bool(difference)
-    return 1 if failing else 0
+    sections = {"sdk_clients": as_section(report)}
+    return suite.conclude(options, report, as_text(report), sections, conformance_page.without_counts)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -81,12 +72,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("hikite", type=Path)
     parser.add_argument("--only", default="", metavar="SDK", help="one SDK, such as python-2")
     parser.add_argument("--scenario", default="", help="one scenario")
-    parser.add_argument("--output", type=Path, help="keep logs and the suite's own results in this folder")
-    parser.add_argument("--timeout-ms", type=int, default=60_000, help="for each scenario (default: 60000)")
-    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
-    parser.add_argument("--table", type=Path, help="write the counts as a table to this file as well")
-    parser.add_argument("--check", action="store_true", help="fail if docs/conformance.md says otherwise")
-    parser.add_argument("--write", action="store_true", help="write docs/conformance.md")
+    suite.add_arguments(parser, timeout_ms=60_000)
     return parser.parse_args()
 
 
@@ -164,6 +150,8 @@ def summed(part: Part, revision: str, compared: list[dict]) -> dict:
         for way in WAYS
     }
     checks = sum(len(one["checks"]["direct"]) for one in compared) * (len(WAYS) - 1)
+    # Each scenario is one test for each way through hikite.
+    tests_failed = len({(bad["scenario"], bad["way"]) for bad in failing})
     return {
         "sdk": part.title,
         "origin": part.origin,
@@ -175,7 +163,8 @@ def summed(part: Part, revision: str, compared: list[dict]) -> dict:
             f"{bad['scenario']}, {bad['way']}: {bad['check']}: {bad['direct']} became {bad['through']}: {bad['why']}"
             for bad in failing
         ],
-        "fail": len(failing),
+        "pass": max(len(compared) * (len(WAYS) - 1) - tests_failed, 0),
+        "fail": tests_failed,
         "checks_passed": checks - len(failing),
         "checks_failed": len(failing),
     }

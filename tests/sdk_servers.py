@@ -17,33 +17,17 @@ import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import conformance
 import conformance_page
-from matrix import gateway, running
+import suite
+from suite import ORDER, Reason, exceptions_table, gateway, reason_for, running
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "sdk"))
 from parts import SESSIONS, STATELESS, Part, all_parts, free_port  # noqa: E402
 
 REVISIONS = (SESSIONS, STATELESS)
-AT_ONCE = 2
-# From best to worst. What was not looked at is worse than a pass: it may hide anything.
-ORDER = {"SUCCESS": 0, "SKIPPED": 1, "absent": 1, "WARNING": 2, "FAILURE": 3}
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why a check may be worse through hikite, and the clause of the specification that has it so."""
-
-    # What the check became, and in which words.
-    becomes: str
-    why: str
-    clause: str
-    # How the name of the SDK begins, where it holds for one alone.
-    only: str = ""
-
 
 JSON_ANSWER = Reason(
     "absent",
@@ -94,33 +78,17 @@ def main() -> int:
     options = parse_arguments()
     parts = all_parts()
     cells = [(name, revision) for name in parts for revision in REVISIONS if options.only in ("", name)]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(suite.AT_ONCE) as pool:
         report = list(pool.map(lambda cell: measure(options, parts[cell[0]], cell[1]), cells))
-    print(json.dumps(report, indent=2) if options.json else as_text(report))
-    if options.table:
-        options.table.write_text(as_text(report) + "\n", encoding="utf-8")
-    if any("error" in one for one in report):
-        return 2
-    failing = any(one["failing"] for one in report)
-    if options.write:
-        conformance_page.write("sdk_servers", as_section(report))
-    elif options.check:
-        difference = conformance_page.differences("sdk_servers", as_section(report), conformance_page.without_counts)
-        print(difference, file=sys.stderr)
-        failing = failing or bool(difference)
-    return 1 if failing else 0
+    sections = {"sdk_servers": as_section(report)}
+    return suite.conclude(options, report, as_text(report), sections, conformance_page.without_counts)
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Runs the conformance suite against servers on the official SDKs.")
     parser.add_argument("hikite", type=Path)
     parser.add_argument("--only", default="", metavar="SDK", help="one SDK, such as python-2")
-    parser.add_argument("--output", type=Path, help="keep logs and the suite's own results in this folder")
-    parser.add_argument("--timeout-ms", type=int, default=60_000, help="for each scenario (default: 60000)")
-    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
-    parser.add_argument("--table", type=Path, help="write the counts as a table to this file as well")
-    parser.add_argument("--check", action="store_true", help="fail if docs/conformance.md says otherwise")
-    parser.add_argument("--write", action="store_true", help="write docs/conformance.md")
+    suite.add_arguments(parser, timeout_ms=60_000)
     return parser.parse_args()
 
 
@@ -136,7 +104,7 @@ def measure(options: argparse.Namespace, part: Part, revision: str) -> dict:
             with serving(part, folder / "behind.log") as url, gateway(options, folder, {"url": url}) as front:
                 through = run_suite(options, f"{front}/mcp?surface=direct", revision, folder / "through")
         except RuntimeError as error:
-            bad = {"error": str(error), "failing": [str(error)], "fail": 1, "checks_passed": 0, "checks_failed": 1}
+            bad = {"error": str(error), "failing": [str(error)], "pass": 0, "fail": 1, "checks_passed": 0, "checks_failed": 1}
             return cell | bad
     return cell | compare(part.title, direct, through)
 
@@ -186,13 +154,15 @@ def compare(sdk: str, direct: dict[tuple, dict], through: dict[tuple, dict]) -> 
         if ORDER[status(through, key)] > ORDER[status(direct, key)]
     ]
     failing = [one for one in worse if not reason_for(EXCEPTIONS, one)]
+    scenarios = {key[0] for key in direct}
     return {
         "direct": tally(direct),
         "through": tally(through),
         "worse": worse,
         "better": sum(ORDER[status(through, key)] < ORDER[status(direct, key)] for key in direct),
         "failing": [f"{one['scenario']}: {one['check']}: {one['direct']} became {one['through']}: {one['why']}" for one in failing],
-        "fail": len(failing),
+        "pass": len(scenarios - {one["scenario"] for one in failing}),
+        "fail": len({one["scenario"] for one in failing}),
         # Each check that is not worse is one that passed here, whatever the server itself makes of it.
         "checks_passed": len(direct) - len(failing),
         "checks_failed": len(failing),
@@ -239,28 +209,6 @@ def as_section(report: list[dict]) -> str:
         + "\n\n"
         + exceptions_table(EXCEPTIONS, report)
     )
-
-
-def reason_for(exceptions: dict[str, list[Reason]], bad: dict) -> Reason | None:
-    became = f"{bad['through']}: {bad['why']}"
-    holds = lambda one: one.becomes in became and bad["sdk"].startswith(one.only)
-    return next((one for one in exceptions.get(bad["check"], []) if holds(one)), None)
-
-
-def exceptions_table(exceptions: dict[str, list[Reason]], report: list[dict]) -> str:
-    """Every check that was worse, with its reason."""
-    where: dict[tuple, list[str]] = {}
-    for one in report:
-        for bad in one.get("worse", []):
-            reason = reason_for(exceptions, bad) or Reason("", "**not explained**", "")
-            places = where.setdefault((bad["check"], reason.why, reason.clause), [])
-            place = f"{one['sdk']} ({one['revision']})"
-            if place not in places:
-                places.append(place)
-    if not where:
-        return "No check is worse through hikite."
-    rows = [[f"`{check}`", ", ".join(places), why, clause] for (check, why, clause), places in sorted(where.items())]
-    return conformance_page.table(["worse through hikite", "where", "why", "clause"], rows)
 
 
 if __name__ == "__main__":

@@ -225,13 +225,13 @@ fn unknown_keys_are_all_named_with_the_nearest_right_one() {
         "{\n  \"sever\": {},\n  \"mcpServers\": { \"s\": { \"comand\": \"x\" } },\n  \"categories\": { \"fs\": {\n      \"servr\": \"s\",\n      \"tools\": { \"include_names\": [], \"zzz\": 1 } } }\n}",
         "
 error: hikite.json:2:3: sever: unknown key
-hint: did you mean `server`?
+hint: Did you mean `server`?
 error: hikite.json:3:26: mcpServers.s.comand: unknown key
-hint: did you mean `command`?
+hint: Did you mean `command`?
 error: hikite.json:5:7: categories.fs.servr: unknown key
-hint: did you mean `server`?
+hint: Did you mean `server`?
 error: hikite.json:6:18: categories.fs.tools.include_names: unknown key
-hint: did you mean `includeNames`?
+hint: Did you mean `includeNames`?
 error: hikite.json:6:39: categories.fs.tools.zzz: unknown key
 hint: `hikite config schema` describes every key",
     );
@@ -260,7 +260,7 @@ hint: write `127.0.0.1` or `10.0.0.0/8`
 error: hikite.json:1:81: server.trusted_proxies[1]: `10.0.0.0/33` is no address and no block of addresses
 hint: write `127.0.0.1` or `10.0.0.0/8`
 error: hikite.json:1:122: egress.min_tls: `1.1` is not known here
-hint: did you mean `1.2` or `1.3`?",
+hint: Did you mean `1.2` or `1.3`?",
     );
 }
 
@@ -272,7 +272,7 @@ fn wrong_types_and_words_say_what_was_expected() {
         "
 error: hikite.json:1:11: data: expected a string, found a number
 error: hikite.json:1:37: server.surface: `directt` is not known here
-hint: did you mean `direct`?
+hint: Did you mean `direct`?
 error: hikite.json:1:65: server.allowed_hosts: expected an array, found a string
 error: hikite.json:1:96: limits.sessions: expected a whole number, found a number
 error: hikite.json:1:110: limits.drain: expected a string or a number, found an array
@@ -313,7 +313,7 @@ fn a_category_of_an_unknown_server_is_refused() {
         "{ \"mcpServers\": { \"serena\": { \"command\": \"x\" } },\n  \"categories\": { \"a\": { \"server\": \"sirena\" }, \"b\": { \"server\": [\"serena\", \"docs\"] }, \"c\": {} } }",
         "
 error: hikite.json:2:36: categories.a.server: there is no server `sirena` in `mcpServers`
-hint: did you mean `serena`?
+hint: Did you mean `serena`?
 error: hikite.json:2:76: categories.b.server[1]: there is no server `docs` in `mcpServers`
 hint: the servers are `serena`
 error: hikite.json:2:87: categories.c: names no `server`

@@ -207,18 +207,18 @@ impl AuditChain {
     pub fn follow(&mut self, seq: u64, record: &str, hash: &str) -> Result<Object, ChainBreak> {
         let expected = self.seq + 1;
         if seq != expected {
-            let problem = if seq > expected { "it is missing" } else { "a second record has this number" };
+            let problem = if seq > expected { "the record is missing" } else { "another record has the same number" };
             return Err(ChainBreak::new(expected.min(seq), problem));
         }
         let wrong = |problem: &str| Err(ChainBreak::new(seq, problem));
         if link(&self.hash, record) != hash {
-            return wrong("its hash is not that of its text and the hash before it");
+            return wrong("the hash does not match the record and the previous hash");
         }
         let Some(members) = Raw::parse(record.to_owned()).ok().and_then(|record| record.object()) else {
-            return wrong("its text is not a JSON object");
+            return wrong("the record is not a JSON object");
         };
         if members.get("seq").and_then(|seq| seq.decode::<u64>().ok()) != Some(seq) {
-            return wrong("its text has another number");
+            return wrong("the record contains a different number");
         }
         *self = Self::new(seq, hash);
         Ok(members)
@@ -313,7 +313,7 @@ mod tests {
     fn what_is_missing_moved_or_doubled_is_named() {
         let (rows, _) = chain(4);
         let broken = |rows: &[(u64, String, String)]| walk(rows).expect_err("broken");
-        assert_eq!(broken(&[rows[0].clone(), rows[2].clone()]), ChainBreak::new(2, "it is missing"));
+        assert_eq!(broken(&[rows[0].clone(), rows[2].clone()]), ChainBreak::new(2, "the record is missing"));
         assert_eq!(broken(&[rows[0].clone(), rows[0].clone()]).seq, 1);
         let swapped: Vec<_> =
             rows.iter().zip([0, 2, 1, 3]).map(|(row, n)| (row.0, rows[n].1.clone(), rows[n].2.clone())).collect();

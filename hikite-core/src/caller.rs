@@ -45,12 +45,12 @@ impl Caller {
             return Ok(());
         }
         let (deed, name) = match scope {
-            Scopes::READ => ("look at tools", "read"),
+            Scopes::READ => ("list tools", "read"),
             Scopes::CALL => ("use tools, resources and prompts", "call"),
             _ => ("do this", "admin"),
         };
-        let error = Error::new(ErrorKind::Authorization, format!("this caller may not {deed}"))
-            .hint(format!("it needs a token with the scope `{name}`"));
+        let error = Error::new(ErrorKind::Authorization, format!("You are not allowed to {deed}."))
+            .hint(format!("Use a token with the scope `{name}`."));
         Err(Error { insufficient_scope: true, ..error })
     }
 

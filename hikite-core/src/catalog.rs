@@ -326,16 +326,16 @@ impl Module {
         let message = match self.source.state() {
             SourceState::Failing { reason, .. } => reason,
             SourceState::NeedsLogin { .. } => {
-                let error = Error::new(ErrorKind::AccountRequired, format!("`{}` needs a login", self.name));
+                let error = Error::new(ErrorKind::AccountRequired, format!("`{}` requires a login.", self.name));
                 return match self.source.login_hint() {
                     Some(login_hint) => error.hint(login_hint),
                     None => error,
                 };
             }
-            _ => format!("the server `{}` has not told what it offers", self.name),
+            _ => format!("Server `{}` has not returned its tool list yet.", self.name),
         };
         Error::new(ErrorKind::UpstreamUnavailable, message)
-            .hint("try again in a moment, or use another module; `hikite doctor` tells the reason")
+            .hint("Try again in a moment, or use another module. `hikite doctor` shows the reason.")
     }
 
     fn read(offer: &ModuleOffer, input: &CatalogInput, before: &Catalog) -> Self {

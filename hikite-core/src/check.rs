@@ -36,10 +36,11 @@ const COMPILE_COST: usize = 32;
 /// Minimum cost of compiling: a short pattern may expand to a large automaton.
 const COMPILE_COST_MIN: usize = 64 << 10;
 
-const TOO_MUCH: &str = "the arguments are too large to be held against the tool's schema; send fewer or smaller values";
+const TOO_MUCH: &str =
+    "the arguments are too large to be checked against the tool's schema; send fewer or smaller values";
 
-const TOO_MUCH_BACKTRACKING: &str = "the texts are too long for the tool's schema, which has a pattern that looks around or \
-     back; send fewer or shorter ones";
+const TOO_MUCH_BACKTRACKING: &str = "the strings are too long for a pattern with lookaround or backreferences in the tool's schema; send fewer or \
+ shorter strings";
 
 /// Checks the arguments of one tool. Cheap to create: the first call compiles the schema.
 pub struct ArgumentChecker {

@@ -57,62 +57,65 @@ pub struct ErrorDefinition {
 #[rustfmt::skip]
 pub const TABLE: &[ErrorDefinition] = &[
     ErrorDefinition { kind: ErrorKind::ToolNotFound,        code: "TOOL_NOT_FOUND",        http: 404, rpc: -32602, fault: FaultParty::Caller,   retry: false,
-        meaning: "There is no tool of this name for this caller.",
-        cure: "Look at the hint for a similar name, or list the tools." },
+        meaning: "No tool with this name is visible to the caller.",
+        cure: "Use the similar name in the hint, or list the tools." },
     ErrorDefinition { kind: ErrorKind::ToolDisabled,        code: "TOOL_DISABLED",         http: 403, rpc: -32602, fault: FaultParty::Caller,   retry: false,
-        meaning: "The tool is known and switched off, or held back because nobody approved its definition.",
-        cure: "Use another tool, or switch it on in the configuration or with `enable`; what is held back is approved with `hikite pin approve`." },
+        meaning: "The tool is disabled, or it is held back because its definition is not approved.",
+        cure: "Use another tool, enable this one in the config or with `enable`, or approve its definition with `hikite \
+         pin approve`." },
     ErrorDefinition { kind: ErrorKind::ToolExecution,       code: "TOOL_EXECUTION_ERROR",  http: 500, rpc: -32603, fault: FaultParty::Upstream, retry: false,
-        meaning: "The tool ran, or its server took the request, and failed.",
-        cure: "Read the message: it is the tool's own. The same call will most likely fail again." },
+        meaning: "The tool ran, or its server accepted the request, and failed.",
+        cure: "Read the message; it comes from the tool. The same call will most likely fail again." },
     ErrorDefinition { kind: ErrorKind::Validation,          code: "VALIDATION_ERROR",      http: 400, rpc: -32602, fault: FaultParty::Caller,   retry: false,
-        meaning: "The request does not have the form it should have.",
-        cure: "Correct what the message and the details name; the schema is often beside them." },
+        meaning: "The request is not valid.",
+        cure: "Correct what the message and the details describe. The response often includes the schema." },
     ErrorDefinition { kind: ErrorKind::NotFound,            code: "NOT_FOUND",             http: 404, rpc: -32002, fault: FaultParty::Caller,   retry: false,
-        meaning: "What the request names, such as a resource, is not there.",
-        cure: "List what there is and name one of it." },
+        meaning: "The requested object, for example a resource, does not exist.",
+        cure: "List what exists and choose one of it." },
     ErrorDefinition { kind: ErrorKind::Timeout,             code: "TIMEOUT",               http: 408, rpc: -32603, fault: FaultParty::Upstream, retry: true,
-        meaning: "The call was not answered in its time. It may have run.",
-        cure: "Ask for less, or give it more time: `timeout` of the call, the tool or the server." },
+        meaning: "The call did not finish in time. It may have run.",
+        cure: "Ask for less, or increase `timeout` of the call, the tool or the server." },
     ErrorDefinition { kind: ErrorKind::Cancelled,           code: "CANCELLED",             http: 499, rpc: -32800, fault: FaultParty::Caller,   retry: false,
-        meaning: "The caller went away or withdrew the call.",
-        cure: "Nothing, or the same call again." },
+        meaning: "The caller disconnected or cancelled the call.",
+        cure: "Nothing, or send the same call again." },
     ErrorDefinition { kind: ErrorKind::Authentication,      code: "AUTHENTICATION_ERROR",  http: 401, rpc: -32001, fault: FaultParty::Caller,   retry: false,
-        meaning: "The request does not say who is calling, or not credibly.",
+        meaning: "The request has no valid credentials.",
         cure: "Send the token as `Authorization: Bearer …`." },
     ErrorDefinition { kind: ErrorKind::Authorization,       code: "AUTHORIZATION_ERROR",   http: 403, rpc: -32003, fault: FaultParty::Caller,   retry: false,
-        meaning: "The caller is known and may not do this.",
-        cure: "Ask the owner for the right to do it." },
+        meaning: "The caller is not allowed to do this.",
+        cure: "Ask the owner for permission." },
     ErrorDefinition { kind: ErrorKind::RateLimit,           code: "RATE_LIMIT_EXCEEDED",   http: 429, rpc: -32603, fault: FaultParty::Caller,   retry: true,
-        meaning: "Too many calls came in too short a time, here or at the server.",
+        meaning: "Too many calls in too short a time, here or at the upstream server.",
         cure: "Wait as long as the hint or `Retry-After` says." },
     ErrorDefinition { kind: ErrorKind::UpstreamUnavailable, code: "UPSTREAM_UNAVAILABLE",  http: 502, rpc: -32603, fault: FaultParty::Upstream, retry: true,
-        meaning: "The server of the tool cannot be reached, broke off, says that it cannot serve, or is left alone for a while after many failures. The call may have run.",
-        cure: "Wait as long as the hint or `Retry-After` says. `hikite doctor` looks at the server." },
+        meaning: "The tool's server cannot be reached, closed the connection, reports that it is unavailable, or its \
+         circuit breaker is open. The call may have run.",
+        cure: "Wait as long as the hint or `Retry-After` says. `hikite doctor` checks the server." },
     ErrorDefinition { kind: ErrorKind::AccountRequired,     code: "ACCOUNT_REQUIRED",      http: 403, rpc: -32603, fault: FaultParty::Caller,   retry: false,
         meaning: "The tool needs an account that is not connected.",
-        cure: "Connect it as the hint says." },
+        cure: "Connect the account as the hint says." },
     ErrorDefinition { kind: ErrorKind::PayloadTooLarge,     code: "PAYLOAD_TOO_LARGE",     http: 413, rpc: -32600, fault: FaultParty::Caller,   retry: false,
-        meaning: "The request or the answer is larger than its limit.",
+        meaning: "The request or the response exceeds its size limit.",
         cure: "Ask for less, or raise `limits.body_bytes` or `limits.answer_bytes`." },
     ErrorDefinition { kind: ErrorKind::Conflict,            code: "CONFLICT",              http: 409, rpc: -32602, fault: FaultParty::Caller,   retry: false,
-        meaning: "There is something of this name already, it belongs to the configuration file, or it is another by now.",
-        cure: "Choose another name, say `overwrite`, change the file, or look at it again." },
+        meaning: "An object with this name already exists, it is managed by the config file, or it has changed in the \
+         meantime.",
+        cure: "Choose another name, set `overwrite`, change the config file, or read the object again." },
     ErrorDefinition { kind: ErrorKind::Overloaded,          code: "OVERLOADED",            http: 503, rpc: -32603, fault: FaultParty::Gateway,  retry: true,
-        meaning: "hikite has more to do than its limits allow.",
+        meaning: "hikite is at the limit of its load.",
         cure: "Try again in a moment, or raise the limit that the hint names." },
     ErrorDefinition { kind: ErrorKind::MethodNotFound,      code: "METHOD_NOT_FOUND",      http: 404, rpc: -32601, fault: FaultParty::Caller,   retry: false,
-        meaning: "The request names a method that is not there.",
+        meaning: "The requested method does not exist.",
         cure: "Correct the method." },
     ErrorDefinition { kind: ErrorKind::MethodNotAllowed,    code: "METHOD_NOT_ALLOWED",    http: 405, rpc: -32600, fault: FaultParty::Caller,   retry: false,
-        meaning: "The address is right, the HTTP method is not.",
-        cure: "Use one of the methods that `Allow` names." },
+        meaning: "The address is correct, but it does not support this HTTP method.",
+        cure: "Use one of the methods in the `Allow` header." },
     ErrorDefinition { kind: ErrorKind::MediaType,           code: "UNSUPPORTED_MEDIA_TYPE", http: 415, rpc: -32600, fault: FaultParty::Caller,  retry: false,
-        meaning: "The body is not of a type that is taken here.",
-        cure: "Send JSON, and `Content-Type: application/json`." },
+        meaning: "The media type of the body is not supported.",
+        cure: "Send JSON with `Content-Type: application/json`." },
     ErrorDefinition { kind: ErrorKind::Internal,            code: "INTERNAL_ERROR",        http: 500, rpc: -32603, fault: FaultParty::Gateway,  retry: false,
         meaning: "hikite itself failed.",
-        cure: "Try once more; then report it with the `requestId`, under which the log says more." },
+        cure: "Try once more. If it fails again, report it with the `requestId`; the log has details under this id." },
 ];
 
 impl ErrorKind {
@@ -178,7 +181,7 @@ impl Error {
 
     /// Returns the error for a task that is expired, lost or owned by another caller: all look like an unknown task.
     pub fn unknown_task() -> Self {
-        Self::new(ErrorKind::Validation, "there is no such task").hint("tasks end some time after they are done")
+        Self::new(ErrorKind::Validation, "There is no such task.").hint("Finished tasks are deleted after a while.")
     }
 
     #[must_use]
@@ -210,7 +213,7 @@ impl Error {
     /// Converts an upstream's JSON-RPC error: its message is shown, its object relayed.
     pub fn from_upstream(error: Raw) -> Self {
         let members = error.object().unwrap_or_default();
-        let message = members.text("message").unwrap_or_else(|| "the upstream answered with an error".into());
+        let message = members.text("message").unwrap_or_else(|| "The upstream returned an error.".into());
         let kind = match members.get("code").and_then(|code| code.decode::<i64>().ok()) {
             Some(-32602) => ErrorKind::Validation,
             Some(-32002) => ErrorKind::NotFound,
@@ -228,7 +231,7 @@ impl Error {
     /// Returns a text for the log. An upstream's message is left out, since it may quote what it was sent.
     pub fn log_text(&self) -> String {
         match &self.relayed {
-            Some(_) => format!("it answered with the error {}", self.upstream_code().unwrap_or_default()),
+            Some(_) => format!("it returned the error {}", self.upstream_code().unwrap_or_default()),
             None => self.to_string(),
         }
     }
@@ -276,9 +279,9 @@ impl Error {
 /// Formats the error with its private cause, for the log only.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        if let Some(cause) = &self.cause {
-            write!(f, "; {cause}")?;
+        match &self.cause {
+            Some(cause) => write!(f, "{}; {cause}", self.message.trim_end_matches('.'))?,
+            None => f.write_str(&self.message)?,
         }
         match &self.hint {
             Some(hint) => write!(f, " (hint: {hint})"),

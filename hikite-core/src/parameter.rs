@@ -55,14 +55,14 @@ impl ParameterList {
             return self.fault(place, "", "a parameter must be an object");
         };
         if entry.len() > MEMBERS_MAX {
-            return self.fault(place, "", "a parameter has more members than there are");
+            return self.fault(place, "", "a parameter has too many members");
         }
         let before = self.faults.len();
         let name = entry.text("name").filter(|name| !name.is_empty());
         match &name {
             None => self.fault(place, "/name", "Parameter name is required"),
             Some(name) if !self.names.insert(name.clone()) => {
-                self.fault(place, "/name", &format!("Parameter `{name}` stands here twice"));
+                self.fault(place, "/name", &format!("Parameter `{name}` is defined twice"));
             }
             Some(_) => {}
         }
@@ -98,7 +98,7 @@ impl ParameterList {
             "type" if !value.text().is_some_and(|kind| TYPES.contains(&kind.as_str())) => {
                 format!("must be one of {}", TYPES.join(", "))
             }
-            "description" | "pattern" if value.text().is_none() => "must be a text".into(),
+            "description" | "pattern" if value.text().is_none() => "must be a string".into(),
             "minimum" | "maximum" if !value.value().is_number() => "must be a number".into(),
             "enum" if value.items().is_none_or(|options| options.is_empty()) => {
                 "must be a list of the allowed values".into()
@@ -106,7 +106,7 @@ impl ParameterList {
             _ if MEMBERS.contains(&name) => return,
             _ => {
                 let near = did_you_mean(name, MEMBERS.iter().copied().chain(["name", "required"]));
-                near.map_or("is not known".into(), |near| format!("is not known; {near}"))
+                near.map_or("is not a known member".into(), |near| format!("is not a known member. {near}"))
             }
         };
         self.fault(place, &step(name), &wrong);
@@ -138,7 +138,7 @@ impl ParameterList {
             ValueProbe::of(part)
         };
         if only(&["pattern"]).checker.find_problem().is_some() {
-            return self.fault(place, "/pattern", "is not a regular expression that is understood here");
+            return self.fault(place, "/pattern", "is not a supported regular expression");
         }
         let of_type = only(&["type"]);
         for (index, option) in property.get("enum").and_then(Raw::items).into_iter().flatten().enumerate() {
@@ -150,7 +150,7 @@ impl ParameterList {
             if !of_type.accepts(default) {
                 self.fault(place, "/default", &format!("is not of type {kind}"));
             } else if !only(MEMBERS).accepts(default) {
-                self.fault(place, "/default", "is not a value that the parameter allows");
+                self.fault(place, "/default", "is not an allowed value of the parameter");
             }
         }
     }
@@ -234,10 +234,10 @@ mod tests {
                 ("/0", "a parameter must be an object"),
                 ("/1/name", "Parameter name is required"),
                 ("/2/type", "must be one of string, number, integer, boolean, object, array"),
-                ("/3/name", "Parameter `a` stands here twice"),
+                ("/3/name", "Parameter `a` is defined twice"),
                 ("/4/type", "Parameter type is required: one of string, number, integer, boolean, object, array"),
                 ("/5/required", "must be true or false"),
-                ("/5/descripton", "is not known; did you mean `description`?"),
+                ("/5/descripton", "is not a known member. Did you mean `description`?"),
             ],
         );
     }
@@ -258,11 +258,11 @@ mod tests {
               {"name":"j","type":"number","minimum":"0"}
             ]"#,
             &[
-                ("/0/pattern", "is not a regular expression that is understood here"),
+                ("/0/pattern", "is not a supported regular expression"),
                 ("/1/default", "is not of type integer"),
-                ("/2/default", "is not a value that the parameter allows"),
+                ("/2/default", "is not an allowed value of the parameter"),
                 ("/3/enum/1", "is not of type string"),
-                ("/4/default", "is not a value that the parameter allows"),
+                ("/4/default", "is not an allowed value of the parameter"),
                 ("/5/maximum", "must not be less than the minimum"),
                 ("/6/minimum", "is only for parameters of type number"),
                 ("/7/pattern", "is only for parameters of type string"),

@@ -140,13 +140,13 @@ impl PermissionReader {
             return Permissions::default();
         }
         let Some(members) = form.object() else {
-            self.faults.push(Violation::new("", "permissions must be an object with `allow` and `deny`"));
+            self.faults.push(Violation::new("", "Permissions must be an object with `allow` and `deny`."));
             return Permissions::default();
         };
         for name in members.unknown(&MEMBERS) {
             let near = suggestion::did_you_mean(name, MEMBERS);
-            let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-            self.faults.push(Violation::new(violation::step(name), format!("Unknown member `{name}`{hint}")));
+            let hint = near.map(|near| format!(" {near}")).unwrap_or_default();
+            self.faults.push(Violation::new(violation::step(name), format!("Unknown member `{name}`.{hint}")));
         }
         let mut allow = self.entries(&members, "allow");
         let mut deny = self.entries(&members, "deny").unwrap_or_default();
@@ -165,7 +165,7 @@ impl PermissionReader {
         let value = members.get(member).filter(|value| !value.is_null())?;
         let items = value.items().filter(|items| items.len() <= ENTRIES);
         let Some(items) = items else {
-            let message = format!("`{member}` must be a list of at most {ENTRIES} entries");
+            let message = format!("`{member}` must be a list of at most {ENTRIES} entries.");
             self.faults.push(Violation::new(violation::step(member), message));
             return Some(Vec::new());
         };
@@ -179,7 +179,7 @@ impl PermissionReader {
     fn switches(&mut self, members: &Object) -> Vec<(PermissionEntry, bool)> {
         let Some(value) = members.get("tools").filter(|value| !value.is_null()) else { return Vec::new() };
         let Some(tools) = value.object().filter(|tools| tools.len() <= ENTRIES) else {
-            let message = format!("`tools` must be an object of at most {ENTRIES} tools with true or false");
+            let message = format!("`tools` must be an object of at most {ENTRIES} tools with true or false.");
             self.faults.push(Violation::new("/tools", message));
             return Vec::new();
         };
@@ -190,7 +190,7 @@ impl PermissionReader {
             match (entry, on.decode::<bool>()) {
                 (Some(entry), Ok(on)) => switches.push((entry, on)),
                 (_, Err(_)) => {
-                    self.faults.push(Violation::new(pointer(), format!("`{name}` must be true or false")));
+                    self.faults.push(Violation::new(pointer(), format!("`{name}` must be true or false.")));
                 }
                 (None, Ok(_)) => {}
             }

@@ -91,7 +91,7 @@ impl ToolRegistration {
 /// Returns the conflict error for a name that is already registered.
 pub fn name_conflict(name: &str) -> Error {
     Error::new(ErrorKind::Conflict, format!("Tool \"{name}\" is already registered"))
-        .hint("send `overwrite: true` to replace it, or choose another name")
+        .hint("Send `overwrite: true` to replace it, or choose another name.")
 }
 
 struct RegistrationReader<'a> {
@@ -179,9 +179,9 @@ impl RegistrationReader<'_> {
     fn checked_schema(&mut self, schema: Raw) -> Raw {
         let kind = schema.object().and_then(|schema| schema.get("type").and_then(Raw::text));
         if kind.as_deref() != Some("object") {
-            self.fault("inputSchema", "`inputSchema` must be a JSON Schema of type `object`");
+            self.fault("inputSchema", "`inputSchema` must be a JSON Schema of type `object`.");
         } else if let Some(problem) = crate::check::ArgumentChecker::new(Some(schema.clone())).find_problem() {
-            self.fault("inputSchema", format!("`inputSchema` is no valid JSON Schema: {problem}"));
+            self.fault("inputSchema", format!("`inputSchema` is not a valid JSON Schema: {problem}."));
         }
         schema
     }
@@ -201,7 +201,7 @@ impl RegistrationReader<'_> {
     fn policy(&mut self) -> CallPolicy {
         let timeout = self.milliseconds("timeout");
         if timeout == Some(Duration::ZERO) {
-            self.fault("timeout", "`timeout` must be more than zero");
+            self.fault("timeout", "`timeout` must be greater than zero.");
         }
         let delay = self.milliseconds("retryDelay").unwrap_or(RetryPolicy::DELAY);
         let attempts = self.count("retry").filter(|attempts| *attempts > 0);
@@ -221,7 +221,7 @@ impl RegistrationReader<'_> {
             })
         };
         if present.items().is_none() || items.len() > LIST_ITEMS || !items.iter().all(fine) {
-            self.fault("examples", "`examples` must be a list of {description, parameters, expectedResult?}");
+            self.fault("examples", "`examples` must be a list of {description, parameters, expectedResult?}.");
         }
         items
     }
@@ -229,8 +229,8 @@ impl RegistrationReader<'_> {
     fn unknown_members(&mut self) {
         for name in self.form.unknown(MEMBERS) {
             let near = suggestion::did_you_mean(name, MEMBERS.iter().copied());
-            let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-            self.faults.push(Violation::new(violation::step(name), format!("Unknown member `{name}`{hint}")));
+            let hint = near.map(|near| format!(" {near}")).unwrap_or_default();
+            self.faults.push(Violation::new(violation::step(name), format!("Unknown member `{name}`.{hint}")));
         }
     }
 
@@ -251,8 +251,8 @@ impl RegistrationReader<'_> {
         let present = self.present(member)?;
         match present.text() {
             Some(text) if text.chars().count() <= longest => return Some(text),
-            Some(_) => self.fault(member, format!("`{member}` is longer than {longest} characters")),
-            None => self.fault(member, format!("`{member}` must be a string")),
+            Some(_) => self.fault(member, format!("`{member}` must not be longer than {longest} characters.")),
+            None => self.fault(member, format!("`{member}` must be a string.")),
         }
         None
     }
@@ -263,7 +263,7 @@ impl RegistrationReader<'_> {
             Ok(words) if words.len() <= LIST_ITEMS && words.iter().all(|word| !word.trim().is_empty()) => {
                 return words.into_iter().map(Arc::from).collect();
             }
-            _ => self.fault(member, format!("`{member}` must be a list of at most {LIST_ITEMS} words")),
+            _ => self.fault(member, format!("`{member}` must be a list of at most {LIST_ITEMS} words.")),
         }
         Vec::new()
     }
@@ -271,7 +271,7 @@ impl RegistrationReader<'_> {
     fn object(&mut self, member: &str) -> Option<Raw> {
         let present = self.present(member)?;
         if !present.is_object() {
-            self.fault(member, format!("`{member}` must be an object"));
+            self.fault(member, format!("`{member}` must be an object."));
             return None;
         }
         Some(present)
@@ -282,7 +282,7 @@ impl RegistrationReader<'_> {
             None => default,
             Some(Ok(flag)) => flag,
             Some(Err(_)) => {
-                self.fault(member, format!("`{member}` must be true or false"));
+                self.fault(member, format!("`{member}` must be true or false."));
                 default
             }
         }
@@ -291,7 +291,7 @@ impl RegistrationReader<'_> {
     fn count(&mut self, member: &str) -> Option<u32> {
         let count = self.present(member)?.whole();
         if count.is_none() {
-            self.fault(member, format!("`{member}` must be a whole number, not negative"));
+            self.fault(member, format!("`{member}` must be an integer of at least 0."));
         }
         count
     }

@@ -32,7 +32,7 @@ impl Selector {
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() {
-            return Err("must name fields (`title,user.login`) or be a jq program (`.items[0]`)".into());
+            return Err("must be a list of fields (`title,user.login`) or a jq program (`.items[0]`)".into());
         }
         if text.len() > TEXT_MAX {
             return Err(format!("is longer than {TEXT_MAX} bytes"));

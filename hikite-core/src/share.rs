@@ -90,14 +90,12 @@ impl LimitExceeded {
     /// Returns the public error. `things` is the plural noun, `limit` the member of `limits`.
     pub fn error(self, things: &str, limit: &str) -> Error {
         match self {
-            Self::Share => {
-                Error::new(ErrorKind::RateLimit, format!("this caller has too many {things}")).hint(format!(
-                    "finish or close some of them, then try again; one caller may have the part of \
-                     `limits.{limit}` that `limits.caller_share` says"
-                ))
-            }
-            Self::All => Error::new(ErrorKind::Overloaded, format!("there are too many {things}"))
-                .hint(format!("try again in a moment; `limits.{limit}` is the limit")),
+            Self::Share => Error::new(ErrorKind::RateLimit, format!("You have too many {things}.")).hint(format!(
+                "Finish or close some of them, then try again. One caller may use the part of `limits.{limit}` \
+                     that `limits.caller_share` sets."
+            )),
+            Self::All => Error::new(ErrorKind::Overloaded, format!("There are too many {things}."))
+                .hint(format!("Try again in a moment. The limit is `limits.{limit}`.")),
         }
         .after(RETRY_AFTER)
     }

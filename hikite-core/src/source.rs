@@ -150,7 +150,7 @@ impl SourceState {
     /// Returns the reason of the failure, for administrators.
     pub fn trouble(&self) -> Option<String> {
         let Self::Failing { reason, cause, .. } = self else { return None };
-        Some(cause.as_ref().map_or_else(|| reason.clone(), |cause| format!("{reason}; {cause}")))
+        Some(cause.as_ref().map_or_else(|| reason.clone(), |cause| format!("{reason} ({cause})")))
     }
 }
 
@@ -278,7 +278,7 @@ impl Backchannel for NoClient {
     fn log(&self, _: Raw) {}
 
     fn ask(&self, question: InputRequest) -> BoxFuture<'static, Result<Raw, Raw>> {
-        let message = format!("nobody is there to answer `{}`", question.kind.method());
+        let message = format!("There is no client to answer `{}`.", question.kind.method());
         let refused = Error::new(ErrorKind::MethodNotFound, message).rpc();
         Box::pin(std::future::ready(Err(refused)))
     }

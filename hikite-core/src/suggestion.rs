@@ -36,10 +36,10 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Returns "did you mean … or …?" with the closest names, if there are any.
+/// Returns "Did you mean … or …?" with the closest names, if there are any.
 pub fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let near: Vec<String> = nearest(wrong, known).into_iter().map(|name| format!("`{name}`")).collect();
-    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
+    (!near.is_empty()).then(|| format!("Did you mean {}?", near.join(" or ")))
 }
 
 fn fold(name: &str) -> String {

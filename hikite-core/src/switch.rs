@@ -42,24 +42,25 @@ impl DisabledReason {
     pub fn error(&self, name: &str) -> Error {
         let error = |message: String| Error::new(ErrorKind::ToolDisabled, message);
         match self {
-            Self::File => error(format!("the tool `{name}` is disabled"))
-                .hint("it is switched off in the configuration; use another tool"),
-            Self::Switch => error(format!("the tool `{name}` is disabled"))
-                .hint(format!("use another tool, or switch it on: `hikite tools enable {name}`")),
-            Self::DependencyMissing(needed) | Self::DependencyDisabled(needed) => {
-                error(format!("the tool `{name}` is disabled: {}", self.reason()))
-                    .hint(format!("use another tool, or see to `{needed}`, which it needs"))
+            Self::File => {
+                error(format!("The tool `{name}` is disabled.")).hint("It is disabled in the config. Use another tool.")
             }
-            Self::Held { key, why } => error(format!("the tool `{name}` is held back: it {}", why.reason()))
-                .hint(format!("look at it with `hikite pin show {key}`")),
+            Self::Switch => error(format!("The tool `{name}` is disabled."))
+                .hint(format!("Use another tool, or enable it with `hikite tools enable {name}`.")),
+            Self::DependencyMissing(needed) | Self::DependencyDisabled(needed) => {
+                error(format!("The tool `{name}` is disabled: {}.", self.reason()))
+                    .hint(format!("Use another tool, or make `{needed}` available, which it needs."))
+            }
+            Self::Held { key, why } => error(format!("The tool `{name}` is held back: it {}.", why.reason()))
+                .hint(format!("Review it with `hikite pin show {key}`.")),
         }
     }
 
     /// Returns a short explanation for people.
     pub fn reason(&self) -> String {
         match self {
-            Self::File => "switched off in the configuration".into(),
-            Self::Switch => "switched off".into(),
+            Self::File => "disabled in the config".into(),
+            Self::Switch => "disabled".into(),
             Self::DependencyMissing(needed) => format!("it needs `{needed}`, which is not registered"),
             Self::DependencyDisabled(needed) => format!("it needs `{needed}`, which is disabled"),
             Self::Held { why, .. } => format!("it {}", why.reason()),

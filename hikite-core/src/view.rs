@@ -147,7 +147,7 @@ impl View {
             let modules = self.modules().iter().map(|module| &*module.name);
             let hint = suggestion::did_you_mean(&key.module, modules);
             let error = unknown_tool(&key.to_string(), std::iter::empty());
-            let hint = hint.map(|hint| format!("there is no module `{}`; {hint}", key.module));
+            let hint = hint.map(|hint| format!("There is no module `{}`. {hint}", key.module));
             return Error { hint: hint.map(Into::into), ..error };
         };
         let mut held = module.held.iter();
@@ -165,7 +165,7 @@ impl View {
     /// Returns a module that has a listing.
     pub fn listed_module(&self, name: &str) -> Result<&Module, Error> {
         let module = self.module(name).ok_or_else(|| {
-            let error = Error::new(ErrorKind::NotFound, format!("there is no module `{name}`"));
+            let error = Error::new(ErrorKind::NotFound, format!("There is no module `{name}`."));
             match suggestion::did_you_mean(name, self.modules().iter().map(|module| &*module.name)) {
                 Some(hint) => error.hint(hint),
                 None => error,
@@ -223,9 +223,9 @@ impl View {
         let first = unlisted_modules.next()?;
         let others = unlisted_modules.count();
         if others > 0 {
-            return Some(format!("`{}` and {others} more have not told what they offer", first.name));
+            return Some(format!("`{}` and {others} more have not returned their tool lists yet.", first.name));
         }
-        Some(format!("`{}` may have it: {}", first.name, first.unlisted_error().message))
+        Some(format!("It may belong to `{}`: {}", first.name, first.unlisted_error().message))
     }
 
     fn no_tool(&self, name: &str) -> Error {
@@ -244,16 +244,17 @@ impl View {
                 _ => error,
             };
         }
-        Error::new(ErrorKind::ToolNotFound, format!("several tools are called `{name}`"))
-            .hint(format!("say which: {}", namesakes.join(" or ")))
+        Error::new(ErrorKind::ToolNotFound, format!("Several tools are called `{name}`."))
+            .hint(format!("Use one of these names: {}.", namesakes.join(" or ")))
     }
 
     pub fn category(&self, name: &str) -> Result<&Category, Error> {
         self.categories().iter().find(|category| &*category.rule.name == name).ok_or_else(|| {
             let names = self.categories().iter().map(|category| &*category.rule.name);
             let list = names.clone().collect::<Vec<_>>().join(", ");
-            let hint = suggestion::did_you_mean(name, names).unwrap_or_else(|| format!("categories: {list}"));
-            Error::new(ErrorKind::ToolNotFound, format!("there is no category `{name}`")).hint(hint)
+            let hint =
+                suggestion::did_you_mean(name, names).unwrap_or_else(|| format!("Available categories: {list}."));
+            Error::new(ErrorKind::ToolNotFound, format!("There is no category `{name}`.")).hint(hint)
         })
     }
 
@@ -278,7 +279,8 @@ impl View {
             several => {
                 let names: Vec<String> = several.iter().map(|module| format!("`{}`", module.name)).collect();
                 let hint = format!(
-                    "no module lists it, and it may belong to {}: read it by a link that a tool of the right one has just given, or by one of `resources/list`",
+                    "No module lists it, and it may belong to {}. Use a link that a tool of the right module has \
+                     just returned, or one from `resources/list`.",
                     names.join(" or to ")
                 );
                 Err(no_resource(uri).hint(hint))
@@ -324,7 +326,7 @@ impl View {
         known: impl Iterator<Item = &'a str>,
     ) -> Result<(&'a Module, &'a Prompt), Error> {
         let prompt = prompt.ok_or_else(|| {
-            let error = Error::new(ErrorKind::Validation, format!("there is no prompt `{name}`"));
+            let error = Error::new(ErrorKind::Validation, format!("There is no prompt `{name}`."));
             match suggestion::did_you_mean(name, known) {
                 Some(hint) => error.hint(hint),
                 None => error,
@@ -335,12 +337,12 @@ impl View {
 }
 
 fn no_resource(uri: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("there is no resource `{uri}`"))
-        .hint("`resources/list` and `resources/templates/list` name what there is")
+    Error::new(ErrorKind::NotFound, format!("There is no resource `{uri}`."))
+        .hint("`resources/list` and `resources/templates/list` show all resources.")
 }
 
 pub fn unknown_tool<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {
-    let error = Error::new(ErrorKind::ToolNotFound, format!("there is no tool `{name}`"));
+    let error = Error::new(ErrorKind::ToolNotFound, format!("There is no tool `{name}`."));
     match suggestion::did_you_mean(name, known) {
         Some(hint) => error.hint(hint),
         None => error,

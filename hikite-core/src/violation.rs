@@ -49,14 +49,27 @@ pub fn error(faults: &[Violation]) -> Error {
 }
 
 fn of_reported(faults: &[Violation]) -> Error {
-    let messages: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
     let details: Vec<Raw> = faults
         .iter()
         .map(|fault| {
             Object::default().with("pointer", fault.pointer.as_str()).with("message", fault.message.as_str()).raw()
         })
         .collect();
-    Error { details: Some(Raw::array(&details)), ..Error::new(ErrorKind::Validation, messages.join("; ")) }
+    Error { details: Some(Raw::array(&details)), ..Error::new(ErrorKind::Validation, joined(faults)) }
+}
+
+/// Joins the messages: sentences with a space, fragments with a semicolon.
+fn joined(faults: &[Violation]) -> String {
+    let mut text = String::new();
+    for fault in faults {
+        match text.chars().last() {
+            None => {}
+            Some('.' | '?') => text.push(' '),
+            Some(_) => text.push_str("; "),
+        }
+        text.push_str(&fault.message);
+    }
+    text
 }
 
 /// Returns a member's name as an escaped step of a JSON Pointer.

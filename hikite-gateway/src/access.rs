@@ -115,8 +115,11 @@ impl Gateway {
             (Some(asked), Some(own)) if asked.is_within(own) => Ok(asked),
             (Some(asked), Some(own)) => {
                 let asked = asked.names().join(",");
-                Err(Error::new(ErrorKind::Authorization, format!("`surface={asked}` is not open to this project"))
-                    .hint(format!("leave it out, or choose among: {}", own.names().join(", "))))
+                Err(Error::new(
+                    ErrorKind::Authorization,
+                    format!("`surface={asked}` is not available in this project."),
+                )
+                .hint(format!("Leave it out, or choose one of: {}.", own.names().join(", "))))
             }
         }
     }

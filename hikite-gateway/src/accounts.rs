@@ -429,16 +429,16 @@ impl CredentialProvider for AccountStore {
 }
 
 fn no_account(provider: &str, name: &str, known: &[String]) -> Error {
-    let error = Error::new(ErrorKind::Validation, format!("there is no account `{name}` with `{provider}`"));
+    let error = Error::new(ErrorKind::Validation, format!("There is no account `{name}` with `{provider}`."));
     if known.is_empty() {
-        return error.hint("leave `account` out to be told how to connect one");
+        return error.hint("Leave out `account` to get instructions for connecting one.");
     }
-    error.hint(format!("there are: {}", known.join(", ")))
+    error.hint(format!("Available accounts: {}.", known.join(", ")))
 }
 
 fn connect_first(provider: &str, link: &ConnectionLink) -> Error {
-    Error::new(ErrorKind::AccountRequired, format!("no account with `{provider}` is connected"))
-        .hint(format!("give this address to the user, who connects one there: {}", link.url.expose()))
+    Error::new(ErrorKind::AccountRequired, format!("No account with `{provider}` is connected."))
+        .hint(format!("Ask the user to connect an account at this address: {}", link.url.expose()))
 }
 
 /// Returns 128 random bits in hex.

@@ -112,15 +112,15 @@ impl AdmissionGate {
                 self.meter.rate_limited();
                 Error::new(
                     ErrorKind::RateLimit,
-                    format!("`{module}` takes at most {} calls per {:?}", rate.count, rate.per),
+                    format!("`{module}` accepts at most {} calls per {:?}.", rate.count, rate.per),
                 )
-                .hint(format!("try again in {} s", wait.as_secs_f64().ceil()))
+                .hint(format!("Try again in {} s.", wait.as_secs_f64().ceil()))
                 .after(wait)
             })?;
         }
         let full = || {
-            Error::new(ErrorKind::Overloaded, format!("too many calls wait for `{module}`"))
-                .hint("try again in a moment")
+            Error::new(ErrorKind::Overloaded, format!("Too many calls are waiting for `{module}`."))
+                .hint("Try again in a moment.")
                 .after(RETRY_AFTER)
         };
         let holder = account.or_else(|| (!caller.scopes.contains(Scopes::ADMIN)).then_some(&caller.subject));
@@ -128,9 +128,12 @@ impl AdmissionGate {
         let of_share = share.as_ref().map(|share| Arc::clone(&share.capacity).try_acquire_owned());
         let share_room = of_share.transpose().map_err(|_| {
             let whose = if account.is_some() { "this account" } else { "this caller" };
-            Error::new(ErrorKind::Overloaded, format!("{whose} has too many calls of `{module}` running or waiting"))
-                .hint("wait for some of them to end: half of a module's places are kept for others")
-                .after(RETRY_AFTER)
+            Error::new(
+                ErrorKind::Overloaded,
+                format!("Too many calls of `{module}` are running or waiting for {whose}."),
+            )
+            .hint("Wait until some of them finish. Half of a module's slots are reserved for other callers.")
+            .after(RETRY_AFTER)
         })?;
         let capacity = self.capacity.try_acquire().map_err(|_| full())?;
         // Waiting has a limit of its own; the deadline of the call starts with its admission.
@@ -260,7 +263,7 @@ mod tests {
             assert!(enter(&gate, None).await.is_ok());
         }
         let refused = enter(&gate, None).await.expect_err("over the rate");
-        assert_eq!((refused.kind, refused.hint.as_deref()), (ErrorKind::RateLimit, Some("try again in 30 s")));
+        assert_eq!((refused.kind, refused.hint.as_deref()), (ErrorKind::RateLimit, Some("Try again in 30 s.")));
         tokio::time::advance(Duration::from_secs(30)).await;
         assert!(enter(&gate, None).await.is_ok());
     }

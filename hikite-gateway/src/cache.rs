@@ -177,8 +177,8 @@ fn is_shareable(outcome: &Result<Raw, Error>) -> bool {
 }
 
 fn wait_timed_out(module: &str) -> Error {
-    let message = format!("`{module}` did not answer another call for the same in time");
-    Error::new(ErrorKind::Timeout, message).hint("try again, or give it more time")
+    let message = format!("`{module}` did not answer an identical call in time.");
+    Error::new(ErrorKind::Timeout, message).hint("Try again, or increase the timeout.")
 }
 
 #[cfg(test)]

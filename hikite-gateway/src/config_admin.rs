@@ -42,6 +42,8 @@ impl Gateway {
     }
 
     pub fn config_admin(&self) -> Result<&Arc<dyn ConfigAdmin>, Error> {
-        self.config_admin.get().ok_or_else(|| Error::new(ErrorKind::NotFound, "nothing of the kind is kept here"))
+        self.config_admin
+            .get()
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, "Runtime configuration is not available in embedded mode."))
     }
 }

@@ -86,8 +86,8 @@ impl ContinuationTokens {
 
 /// Builds the error for an invalid token, the same for every reason.
 pub(crate) fn refused() -> Error {
-    Error::new(ErrorKind::Validation, "`requestState` is not valid for this request")
-        .hint("make the request again without `requestState` and `inputResponses`")
+    Error::new(ErrorKind::Validation, "`requestState` is not valid for this request.")
+        .hint("Send the request again without `requestState` and `inputResponses`.")
 }
 
 impl TokenBinding<'_> {

@@ -286,7 +286,7 @@ impl Gateway {
         let allows = |mask: &Permissions| mask.allows_module(&module.name);
         if let Some(view) = Self::restricted_view(&snapshot, (&caller, module), chosen.as_ref(), allows) {
             view.resource(&uri)?;
-            return Err(Error::new(ErrorKind::NotFound, format!("there is no resource `{uri}`")));
+            return Err(Error::new(ErrorKind::NotFound, format!("There is no resource `{uri}`.")));
         }
         let context = CallContext { account: chosen.map(|chosen| chosen.id()), ..context };
         let what = format!("{} {}", method.name(), without_query(&uri));
@@ -390,7 +390,7 @@ fn explain_missing(view: &View, category: &Category, error: Error) -> Error {
     let whys: Vec<Error> = missing.iter().map(|module| module.unlisted_error()).collect();
     let Some(first) = whys.first() else { return error };
     let told: Vec<&str> = whys.iter().map(|why| &*why.message).collect();
-    let message = format!("{} ({})", error.message, told.join("; "));
+    let message = format!("{} {}", error.message, told.join(" "));
     // A single login may be all that is missing.
     let login = whys.iter().all(|why| why.kind == ErrorKind::AccountRequired);
     let hint = if login { first.hint.clone() } else { error.hint.clone() };
@@ -426,7 +426,7 @@ fn in_category(view: &View, category: &str, name: &str) -> Result<Callable, Erro
         CategoryLookup::Unknown => {
             let known = category.enabled().map(|entry| &*entry.name);
             let error = view::unknown_tool(name, known).named("UnknownTool");
-            let hint = format!("`get-category-tools` with `{}` names its tools", category.rule.name);
+            let hint = format!("`get-category-tools` with `{}` lists its tools.", category.rule.name);
             Err(if error.hint.is_some() { error } else { error.hint(hint) })
         }
     }
@@ -459,7 +459,7 @@ async fn check(callable: &Callable, params: &mut Object) -> Result<(), Error> {
     let arguments = params.get("arguments");
     let verdict = off_worker(checker.cost(arguments), || checker.check(arguments)).await;
     if let Some(problem) = checker.problem_once() {
-        tracing::warn!(tool = %callable.key, problem, "the tool's schema is broken; its arguments are not checked");
+        tracing::warn!(tool = %callable.key, problem, "the tool's schema is invalid; its arguments are not checked");
     }
     match verdict {
         Ok(CheckOutcome::AsSent) => Ok(()),
@@ -468,15 +468,14 @@ async fn check(callable: &Callable, params: &mut Object) -> Result<(), Error> {
             Ok(())
         }
         Err(faults) => {
-            let hint = "correct the arguments; `schema` says what they should be";
+            let hint = "Correct the arguments; `schema` is the schema they must match.";
             Err(Error { schema: schema_of(definition), ..violation::error(&faults).hint(hint) })
         }
     }
 }
 
 fn module_of<'a>(view: &'a View, name: &str) -> Result<&'a Module, Error> {
-    view.module(name)
-        .ok_or_else(|| Error::new(ErrorKind::UpstreamUnavailable, format!("the server `{name}` is switched off")))
+    view.module(name).ok_or_else(|| Error::new(ErrorKind::UpstreamUnavailable, format!("Server `{name}` is disabled.")))
 }
 
 fn required(params: &Object, name: &str) -> Result<String, Error> {
@@ -484,5 +483,5 @@ fn required(params: &Object, name: &str) -> Result<String, Error> {
 }
 
 fn missing(name: &str) -> Error {
-    Error::new(ErrorKind::Validation, format!("`{name}` is missing or not a string"))
+    Error::new(ErrorKind::Validation, format!("`{name}` is missing or not a string."))
 }

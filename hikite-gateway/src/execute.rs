@@ -173,13 +173,13 @@ impl Drop for CallPermits<'_> {
 }
 
 fn panicked(module: &Module) -> Error {
-    Error::new(ErrorKind::Internal, format!("the call of `{}` failed inside hikite", module.name))
+    Error::new(ErrorKind::Internal, format!("The call of `{}` failed inside hikite.", module.name))
 }
 
 fn timed_out(module: &str, timeout: Duration) -> Error {
     let seconds = timeout.as_secs_f64();
-    let error = Error::new(ErrorKind::Timeout, format!("`{module}` did not answer within {seconds} s"))
-        .hint(format!("ask for less, or give it more time: `timeout` of the call, of the tool or of `{module}`"));
+    let error = Error::new(ErrorKind::Timeout, format!("`{module}` did not answer within {seconds} s."))
+        .hint(format!("Ask for less, or increase `timeout` of the call, of the tool or of `{module}`."));
     let timeout_ms = u32::try_from(timeout.as_millis()).ok().and_then(NonZeroU32::new);
     Error { timeout_ms, ..error }
 }

@@ -91,7 +91,7 @@ impl Freshness {
             return Ok(());
         }
         let error = Error::new(ErrorKind::Overloaded, reason(age));
-        Err(error.hint("try again later, or at another node; `/readyz` says when this one is ready").after(RETRY))
+        Err(error.hint("Try again later or on another node. `/readyz` shows when this node is ready.").after(RETRY))
     }
 
     /// Returns the reason why the process is not ready, if it is not.
@@ -106,7 +106,7 @@ impl Freshness {
             Metric::gauge(
                 "hikite.store.up",
                 "1",
-                "1 if the last attempt to read the store succeeded, else 0.",
+                "1 if the last attempt to read the store succeeded, otherwise 0.",
                 Point::single(f64::from(u8::from(is_up))),
             ),
             Metric::gauge(
@@ -118,7 +118,7 @@ impl Freshness {
             Metric::counter(
                 "hikite.store.reads_failed",
                 "{read}",
-                "Attempts to read the store that failed.",
+                "Failed attempts to read the store.",
                 Point::single(number(self.failed.load(Ordering::Relaxed))),
             ),
         ]
@@ -127,7 +127,7 @@ impl Freshness {
 
 fn reason(age: Duration) -> String {
     let age = age.as_secs();
-    format!("the store has not answered for {age} s, so it is not known what was revoked since")
+    format!("The store has not responded for {age} s, so recent revocations are unknown.")
 }
 
 /// The time the machine has been asleep since it was booted.

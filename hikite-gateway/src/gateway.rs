@@ -483,7 +483,7 @@ impl CatalogState {
         let tools = std::mem::take(&mut rules.tools).into_iter().map(|(registration, implementation)| {
             let key = &registration.key;
             if self.tool_registry.get(key).is_some_and(|entry| entry.origin != ConfigOrigin::File) {
-                tracing::warn!(tool = %key, "the file names a tool that is registered too; the file's is used");
+                tracing::warn!(tool = %key, "the config file defines a tool that is also registered; the file's definition is used");
             }
             let registered_at = self.tool_registry.known_since(key).unwrap_or(now);
             let registration = Arc::new(registration);

@@ -201,9 +201,12 @@ fn breaker_open(module: &str, account: Option<&Arc<str>>, entry: &BreakerState, 
     let wait = rest.max(Duration::from_secs(1));
     let reason = entry.reason.as_deref().unwrap_or("it failed too often");
     let with = if account.is_some() { " with this account" } else { "" };
-    Error::new(ErrorKind::UpstreamUnavailable, format!("`{module}` is left alone for a while{with}: {reason}"))
-        .hint(format!("it is tried again in {} s", wait.as_secs_f64().ceil()))
-        .after(wait)
+    Error::new(
+        ErrorKind::UpstreamUnavailable,
+        format!("`{module}` is not called for now because of repeated failures{with}: {reason}"),
+    )
+    .hint(format!("The next attempt is in {} s.", wait.as_secs_f64().ceil()))
+    .after(wait)
 }
 
 #[cfg(test)]
@@ -230,10 +233,10 @@ mod tests {
         }
         let refused = health.attempt("m", None, true).expect_err("open");
         assert_eq!(refused.kind, ErrorKind::UpstreamUnavailable);
-        assert_eq!(&*refused.message, "`m` is left alone for a while: no");
+        assert_eq!(&*refused.message, "`m` is not called for now because of repeated failures: no");
         let wait = refused.retry_after.expect("a time");
         assert!(wait > Duration::from_secs(2) && wait <= Duration::from_secs(5), "{wait:?}");
-        assert!(refused.hint.is_some_and(|hint| hint.starts_with("it is tried again in ")));
+        assert!(refused.hint.is_some_and(|hint| hint.starts_with("The next attempt is in ")));
         tokio::time::advance(wait).await;
         let probe = health.attempt("m", None, true).expect("a probe");
         assert_eq!(health.state(), CircuitState::HalfOpen);
@@ -285,7 +288,7 @@ mod tests {
             attempt.close(&failing(ErrorKind::UpstreamUnavailable), false);
         }
         let refused = health.check("m", Some(&work)).expect_err("open");
-        assert_eq!(&*refused.message, "`m` is left alone for a while with this account: no");
+        assert_eq!(&*refused.message, "`m` is not called for now because of repeated failures with this account: no");
         assert!(health.attempt("m", Some(&work), true).is_err());
         health.attempt("m", Some(&home), true).expect("closed").close(&Ok(Raw::null()), false);
         assert!(health.check("m", Some(&home)).is_ok() && health.check("m", None).is_ok());

@@ -72,8 +72,8 @@ impl Gateway {
 fn read_cursor(page: ListPage, length: usize) -> Result<usize, Error> {
     let Some(cursor) = page.cursor else { return Ok(0) };
     cursor.parse().ok().filter(|start| *start < length).ok_or_else(|| {
-        Error::new(ErrorKind::Validation, format!("`{cursor}` is not a cursor of this list"))
-            .hint("start again without a cursor; the list may have changed")
+        Error::new(ErrorKind::Validation, format!("`{cursor}` is not a valid cursor for this list."))
+            .hint("Start again without a cursor; the list may have changed.")
     })
 }
 

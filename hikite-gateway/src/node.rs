@@ -124,12 +124,12 @@ impl Nodes {
             }
             // A store request that hangs must not stop the heartbeats for good.
             let done = tokio::time::timeout(LIFE, self.beat(beats == 0)).await;
-            let done = done.unwrap_or_else(|_| Err(Error::new(ErrorKind::Overloaded, "the store does not answer")));
+            let done = done.unwrap_or_else(|_| Err(Error::new(ErrorKind::Overloaded, "The store does not respond.")));
             match &done {
                 Err(error) if reachable => {
-                    tracing::warn!(%error, "the other nodes cannot be told that this one is there");
+                    tracing::warn!(%error, "failed to announce this node to the other nodes");
                 }
-                Ok(()) if !reachable => tracing::info!("the other nodes know of this one again"),
+                Ok(()) if !reachable => tracing::info!("this node is announced to the other nodes again"),
                 _ => {}
             }
             reachable = done.is_ok();
@@ -164,7 +164,7 @@ impl Nodes {
             let renewed = tokio::time::timeout(TRIED, self.renew()).await;
             *own.last_attempt.lock() = Instant::now();
             if !matches!(renewed, Ok(Ok(()))) {
-                tracing::debug!("this node goes on without word from the store");
+                tracing::debug!("this node continues without notifications from the store");
             }
         }
         *self.own.load().id == *name
@@ -182,7 +182,7 @@ impl Nodes {
             return Ok(());
         }
         let id = random_id()?;
-        tracing::warn!("the other nodes took this one for gone; what it held is theirs");
+        tracing::warn!("the other nodes considered this node gone and took over its sessions");
         self.own.store(Arc::new(LocalNode::new(id.as_str().into(), now)));
         if let Some(act) = self.lost.get() {
             act();
@@ -246,10 +246,12 @@ impl Nodes {
             match tokio::time::timeout(LIFE, self.store.end_node(&self.id())).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "the other nodes could not be told that this one leaves");
+                    tracing::warn!(%error, "failed to tell the other nodes that this node is leaving");
                 }
                 Err(_) => {
-                    tracing::warn!("the other nodes could not be told that this one leaves: the store does not answer")
+                    tracing::warn!(
+                        "failed to tell the other nodes that this node is leaving: the store does not respond"
+                    );
                 }
             }
         }
@@ -263,6 +265,6 @@ impl Nodes {
 pub(crate) fn random_id() -> Result<String, Error> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|_| Error::new(ErrorKind::Internal, "the operating system gave no random bytes"))?;
+        .map_err(|_| Error::new(ErrorKind::Internal, "The operating system returned no random bytes."))?;
     Ok(hex(&bytes))
 }

@@ -135,7 +135,7 @@ impl Gateway {
         if !self.has_capacity(&session.caller, now) {
             tracing::warn!(
                 session = session.id.0,
-                "too many sessions have lists of their own (`limits.own_lists`); this one sees the shared one"
+                "too many sessions have their own lists (`limits.own_lists`); this session gets the shared list"
             );
             return None;
         }

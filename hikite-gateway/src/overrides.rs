@@ -55,7 +55,7 @@ impl TextOverride {
         for (name, _) in form.iter().filter(|(name, _)| !known.contains(name)) {
             faults.push(Violation::new(
                 violation::step(name),
-                format!("unknown member `{name}`; there are: title, description"),
+                format!("Unknown member `{name}`; allowed are title and description."),
             ));
         }
         let mut member = |name: &str, longest: usize, before: &Option<String>| match form.get(name) {
@@ -64,7 +64,7 @@ impl TextOverride {
             Some(raw) => {
                 let text = raw.text().filter(|text| !text.trim().is_empty() && text.chars().count() <= longest);
                 if text.is_none() {
-                    let message = format!("`{name}` must be a text of at most {longest} characters, or null");
+                    let message = format!("`{name}` must be null or a string of at most {longest} characters.");
                     faults.push(Violation::new(violation::step(name), message));
                 }
                 text

@@ -112,8 +112,9 @@ impl Gateway {
         let view = self.owner_view();
         let Some(module) = view.module(name) else {
             self.source_of(name)?;
-            return Err(Error::new(ErrorKind::Conflict, format!("the module `{name}` is switched off"))
-                .hint("switch it on first"));
+            return Err(
+                Error::new(ErrorKind::Conflict, format!("The module `{name}` is disabled.")).hint("Enable it first.")
+            );
         };
         if let Some(gate) = self.snapshot().gates().get(name) {
             gate.health.reset();
@@ -137,7 +138,7 @@ impl Gateway {
         let view = self.view_of(caller);
         let found = view.categories().iter().find(|category| &*category.rule.name == name);
         let Some(category) = found else {
-            let error = Error::new(ErrorKind::NotFound, format!("there is no category `{name}`"));
+            let error = Error::new(ErrorKind::NotFound, format!("There is no category `{name}`."));
             let known = view.categories().iter().map(|category| &*category.rule.name);
             return Err(match suggestion::did_you_mean(name, known) {
                 Some(hint) => error.hint(hint),
@@ -161,8 +162,8 @@ impl Gateway {
         match self.disabled_modules().into_iter().find(|module| module.name() == name) {
             Some(DisabledModule::AtRuntime(rule)) => Ok(rule.source),
             Some(DisabledModule::File(_)) => {
-                let message = format!("the module `{name}` is switched off in the config file");
-                Err(Error::new(ErrorKind::Conflict, message).hint("change it in the config file"))
+                let message = format!("The module `{name}` is disabled in the config file.");
+                Err(Error::new(ErrorKind::Conflict, message).hint("Change it in the config file."))
             }
             None => Err(no_module(name, view.modules().iter().map(|module| &*module.name))),
         }
@@ -279,7 +280,7 @@ fn with_connection(mut object: Object, source: &dyn Source) -> Object {
 }
 
 fn no_module<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {
-    let error = Error::new(ErrorKind::NotFound, format!("there is no module `{name}`"));
+    let error = Error::new(ErrorKind::NotFound, format!("There is no module `{name}`."));
     match suggestion::did_you_mean(name, known) {
         Some(hint) => error.hint(hint),
         None => error,

@@ -30,7 +30,7 @@ impl Gateway {
         if let Some(name) = project {
             caller = caller.within(name.into());
             if self.project_of(&caller).is_none() {
-                return Err(Error::new(ErrorKind::NotFound, format!("there is no project `{name}`")));
+                return Err(Error::new(ErrorKind::NotFound, format!("There is no project `{name}`.")));
             }
         }
         let surfaces = self.surfaces_for(&caller, asked, default)?;
@@ -38,8 +38,8 @@ impl Gateway {
         let tools = self.menu(&caller, surfaces);
         let gateway = Arc::clone(self);
         let weighed = tokio::task::spawn_blocking(move || gateway.count_tokens(&caller, surfaces)).await;
-        let (sent, flat, counter) =
-            weighed.map_err(|_| Error::new(ErrorKind::Internal, "the menu could not be weighed"))?;
+        let (sent, flat, counter) = weighed
+            .map_err(|_| Error::new(ErrorKind::Internal, "The size of the tool list could not be estimated."))?;
         let mut object = Object::default();
         if let Some(name) = project {
             object.set("project", name);

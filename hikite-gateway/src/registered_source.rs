@@ -58,7 +58,7 @@ impl Source for RegisteredSource {
             SourceMethod::CallTool => Box::pin(self.run(invocation.params, context)),
             method => Box::pin(std::future::ready(Err(Error::new(
                 ErrorKind::MethodNotFound,
-                format!("registered tools know no `{}`", method.name()),
+                format!("Registered tools do not support `{}`.", method.name()),
             )))),
         }
     }

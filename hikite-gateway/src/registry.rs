@@ -33,8 +33,8 @@ pub fn read(form: &Object, maker: &HttpToolBuilder) -> Result<(ToolRegistration,
 fn read_here(form: &Object, maker: &HttpToolBuilder) -> Result<(ToolRegistration, Arc<dyn ToolHandler>), Error> {
     let mut registration = ToolRegistration::read(form)?;
     let http = registration.http.as_ref().ok_or_else(|| {
-        violation::error(&[Violation::new("/http", "`http` is required: the request that the tool makes")])
-            .hint("give at least `{\"url\": \"https://…\"}`")
+        violation::error(&[Violation::new("/http", "`http` is required: the HTTP request of the tool.")])
+            .hint("Give at least `{\"url\": \"https://…\"}`.")
     })?;
     let implementation = maker(http, &registration.schema()).map_err(|faults| violation::error(&faults))?;
     let method = http.object().and_then(|http| http.text("method")).unwrap_or_else(|| "GET".into());
@@ -149,8 +149,8 @@ impl Gateway {
             Some(ConfigOrigin::Program) => {}
             Some(ConfigOrigin::File) => return Err(managed_by_file_error(&key)),
             None => {
-                return Err(Error::new(ErrorKind::Conflict, format!("`{key}` is not a registered tool"))
-                    .hint("tools of servers cannot be unregistered; disable it instead"));
+                return Err(Error::new(ErrorKind::Conflict, format!("`{key}` is not a registered tool."))
+                    .hint("Tools of servers cannot be unregistered. Disable it instead."));
             }
         }
         self.change_tool_registry(|tool_registry| tool_registry.remove(&key));
@@ -259,8 +259,11 @@ impl Gateway {
     fn is_free(&self, registration: &ToolRegistration) -> Result<(), Error> {
         let key = &registration.key;
         if self.is_configured(&key.module) {
-            return Err(Error::new(ErrorKind::Conflict, format!("the module `{}` is managed by the file", key.module))
-                .hint("choose another `module`"));
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("The module `{}` is managed by the config file.", key.module),
+            )
+            .hint("Choose another `module`."));
         }
         match self.with_tool_registry(|tool_registry| tool_registry.get(key).map(|entry| entry.origin)) {
             Some(ConfigOrigin::File) => Err(managed_by_file_error(key)),
@@ -288,7 +291,7 @@ impl RegistryStore {
         let more = news.filter_map(|row| match self.entry(row) {
             Ok(entry) => Some(entry),
             Err(error) => {
-                tracing::warn!(tool = %row.key, %error, "a registered tool cannot be used and is left out");
+                tracing::warn!(tool = %row.key, %error, "a registered tool is invalid and is skipped");
                 None
             }
         });
@@ -297,7 +300,8 @@ impl RegistryStore {
 }
 
 fn managed_by_file_error(key: &ToolKey) -> Error {
-    Error::new(ErrorKind::Conflict, format!("`{key}` is managed by the file")).hint("change it in the config file")
+    Error::new(ErrorKind::Conflict, format!("`{key}` is managed by the config file."))
+        .hint("Change it in the config file.")
 }
 
 #[cfg(test)]

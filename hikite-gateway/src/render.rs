@@ -142,8 +142,8 @@ impl Gateway {
             Selector::Path(path) => off_worker(value.bytes().len(), || Ok(Raw::of(&path.pick(&parse(&value))?))).await,
             Selector::Jq(program) => {
                 let Some(jq_runner) = self.jq_runner.get() else {
-                    return Err(Error::new(ErrorKind::Validation, "there is no jq here")
-                        .hint("name plain fields (`title,user.login`) or a plain path (`.items[0]`)"));
+                    return Err(Error::new(ErrorKind::Validation, "jq is not available here.")
+                        .hint("Use plain fields (`title,user.login`) or a plain path (`.items[0]`)."));
                 };
                 let holder = ShareHolder::from(caller);
                 let _place = self.jq.wait(&holder, (), self.limits.jq_timeout).await?;
@@ -225,9 +225,9 @@ impl Gateway {
         let hint = error.hint.clone().unwrap_or_default();
         let ran = match self.store_result(value, None, holder) {
             Some(id) => omission::ran(&id, dialect),
-            None => "the tool has run".to_owned(),
+            None => "The tool has run.".to_owned(),
         };
-        error.hint(if hint.is_empty() { ran } else { format!("{}; {ran}", hint.trim_end_matches('.')) })
+        error.hint(if hint.is_empty() { ran } else { format!("{hint} {ran}") })
     }
 }
 
@@ -275,16 +275,16 @@ fn describe_members(value: &Raw) -> String {
         format!("{}{more}", names.join(", "))
     };
     match parse(value) {
-        Value::Object(members) if members.is_empty() => "the answer is an empty object".to_owned(),
-        Value::Object(members) => format!("the answer has {}", keys(&members)),
+        Value::Object(members) if members.is_empty() => "The result is an empty object.".to_owned(),
+        Value::Object(members) => format!("The result has {}.", keys(&members)),
         Value::Array(items) => match items.first() {
-            None => "the answer is an empty list".to_owned(),
+            None => "The result is an empty list.".to_owned(),
             Some(Value::Object(members)) => {
-                format!("the answer is a list of {}, the first of which has {}", items.len(), keys(members))
+                format!("The result is a list of {}, the first of which has {}.", items.len(), keys(members))
             }
-            Some(_) => format!("the answer is a list of {}", items.len()),
+            Some(_) => format!("The result is a list of {}.", items.len()),
         },
-        Value::String(_) => "the answer is a text".to_owned(),
-        _ => "the answer is a single value".to_owned(),
+        Value::String(_) => "The result is a string.".to_owned(),
+        _ => "The result is a single value.".to_owned(),
     }
 }

@@ -124,7 +124,7 @@ impl<V> SharedSlots<V> {
 
     fn refusal(&self, holder: &ShareHolder, full: LimitExceeded) -> Error {
         let SlotKind { resource, limit, things } = self.0.kind;
-        tracing::debug!(caller = &*holder.name, resource, "a place was refused");
+        tracing::debug!(caller = &*holder.name, resource, "a slot was refused");
         full.error(things, limit)
     }
 }

@@ -81,12 +81,12 @@ impl Gateway {
         if let Some(state) = self.audit_state()
             && let Some(why) = &state.trouble
         {
-            let then = if state.is_full { "calls are refused" } else { "records wait in memory" };
-            let message = format!("the store {why}: {then}");
-            concerns.push(concern(message, "free some space or bring the database back; it goes on by itself"));
+            let then = if state.is_full { "calls are rejected" } else { "records are queued in memory" };
+            let message = format!("The store {why}: {then}.");
+            concerns.push(concern(message, "Free disk space or bring the database back; hikite recovers on its own."));
         }
         let damage = Store::known_damage(self.registry.store().url());
-        let hint = "put back a backup with `hikite store restore`, or accept the loss; `hikite doctor` says how";
+        let hint = "Restore a backup with `hikite store restore`, or accept the loss; `hikite doctor` explains how.";
         concerns.extend(damage.into_iter().map(|what| concern(what, hint)));
         concerns
     }
@@ -104,7 +104,7 @@ impl Gateway {
             kind: "config",
             name: "config".into(),
             message,
-            hint: "an older config is in force until the file is right".into(),
+            hint: "The previous config stays active until the file is corrected.".into(),
         };
         self.config_error.lock().clone().map(concern).into_iter().collect()
     }
@@ -114,13 +114,15 @@ impl Gateway {
         let concern = |module: &hikite_core::catalog::Module| {
             let state = module.source.state();
             let (kind, message, hint) = match &state {
-                SourceState::Failing { .. } => {
-                    ("module", state.trouble()?, "see its stderr, then restart it or correct how it is reached".into())
-                }
+                SourceState::Failing { .. } => (
+                    "module",
+                    state.trouble()?,
+                    "Look at its stderr, then restart it or correct its connection settings.".into(),
+                ),
                 // A service without an account needs no attention; a server that requires a login does.
                 SourceState::NeedsLogin { .. } if module.source.kind() != "service" => {
-                    let hint = module.source.login_hint().unwrap_or_else(|| "log in to it".into());
-                    ("login", format!("`{}` needs a login", module.name), hint)
+                    let hint = module.source.login_hint().unwrap_or_else(|| "Log in to it.".into());
+                    ("login", format!("`{}` requires a login.", module.name), hint)
                 }
                 _ => return None,
             };
@@ -139,9 +141,11 @@ impl Gateway {
                 concerns.push(AttentionItem {
                     kind: "module",
                     name: module.name.to_string(),
-                    message: format!("calls of `{}` with the account `{account}` fail: {}", module.name, state.word()),
-                    hint: "other accounts go on; it is tried again by itself, or at once after a restart of the module"
-                        .into(),
+                    message: format!("Calls of `{}` with the account `{account}` fail: {}", module.name, state.word()),
+                    hint:
+                        "Other accounts are not affected. hikite retries on its own, or at once after a restart of the \
+                     module."
+                            .into(),
                 });
             }
         }
@@ -162,16 +166,22 @@ impl Gateway {
                 let word = |name: &str| account.text(name).unwrap_or_default();
                 if is_unclear(&account) {
                     let (provider, name) = (word("provider"), word("name"));
-                    let message =
-                        format!("{provider} has not confirmed the key of the account `{name}`: {}", word("problem"));
-                    let hint = "check it again".into();
+                    let message = format!(
+                        "{provider} has not confirmed the credential of the account `{name}`: {}",
+                        word("problem")
+                    );
+                    let hint = "Check it again.".into();
                     return AttentionItem { kind: "account", name: word("id"), message, hint };
                 }
                 AttentionItem {
                     kind: "account",
                     name: word("id"),
-                    message: format!("{} takes the token of the account `{}` no more", word("provider"), word("name")),
-                    hint: "connect it again".into(),
+                    message: format!(
+                        "{} no longer accepts the token of the account `{}`.",
+                        word("provider"),
+                        word("name")
+                    ),
+                    hint: "Connect it again.".into(),
                 }
             })
             .collect()
@@ -183,8 +193,8 @@ impl Gateway {
             .map(|pin| AttentionItem {
                 kind: "pin",
                 name: pin.key.to_string(),
-                message: format!("`{}` is {} and held back", pin.key, pin.state.word()),
-                hint: "look at what differs, and approve or block it".into(),
+                message: format!("`{}` is {} and held back.", pin.key, pin.state.word()),
+                hint: "Review the difference, then approve or block it.".into(),
             })
             .collect()
     }
@@ -197,8 +207,8 @@ impl Gateway {
             .map(|client| AttentionItem {
                 kind: "client",
                 name: client.id.clone(),
-                message: format!("the client `{}` waits for approval", client.name),
-                hint: "approve it if you know where it leads to, or delete it".into(),
+                message: format!("The client `{}` is waiting for approval.", client.name),
+                hint: "Approve it if you recognize its redirect addresses, or delete it.".into(),
             })
             .collect())
     }
@@ -211,8 +221,9 @@ fn of_clock(jump: ClockJump) -> AttentionItem {
         kind: "audit",
         name: "audit".into(),
         message: format!(
-            "the clock of the machine jumped: it says {found}, and {expected} was expected; nothing is removed for its age"
+            "The clock of the machine jumped: it shows {found}, and {expected} was expected. No records are \
+             deleted by age."
         ),
-        hint: "correct the clock, or confirm it with `hikite audit resume-trim`".into(),
+        hint: "Correct the clock, or confirm it with `hikite audit resume-trim`.".into(),
     }
 }

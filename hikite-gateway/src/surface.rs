@@ -80,7 +80,7 @@ pub(crate) fn instructions(surfaces: Surfaces, view: &View) -> Option<String> {
 /// Translates a `tools/call`: a meta tool of one of the surfaces, else the tool of that name.
 pub(crate) fn translate(surfaces: Surfaces, params: Object) -> Result<(Command, FailureForm), TranslationError> {
     let Some(name) = params.text("name") else {
-        let error = Error::new(ErrorKind::Validation, "`name` must be the name of a tool");
+        let error = Error::new(ErrorKind::Validation, "`name` must be the name of a tool.");
         return Err(TranslationError { error, failure: FailureForm::AsError, params });
     };
     let meta: [(Surface, Translator); 3] = [
@@ -165,7 +165,7 @@ pub(crate) fn arguments(raw: Option<&Raw>) -> Result<Object, Error> {
     let Some(raw) = raw.filter(|raw| !raw.is_null()) else { return Ok(Object::default()) };
     let unwrapped = raw.text().and_then(|text| Raw::parse(text).ok());
     unwrapped.as_ref().unwrap_or(raw).object().ok_or_else(|| {
-        Error::new(ErrorKind::Validation, "the arguments must be a JSON object").hint("send `{}` for none")
+        Error::new(ErrorKind::Validation, "The arguments must be a JSON object.").hint("Send `{}` if there are none.")
     })
 }
 

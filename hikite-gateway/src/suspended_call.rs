@@ -202,7 +202,7 @@ struct SlotOccupant {
 const KIND: SlotKind = SlotKind {
     resource: "parked_calls",
     limit: "parked_calls",
-    things: "calls that wait for an answer of their client",
+    things: "calls waiting for an answer from their client",
 };
 
 impl<B> std::fmt::Debug for SuspendedCalls<B> {

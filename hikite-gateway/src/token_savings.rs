@@ -83,7 +83,7 @@ impl Gateway {
     pub async fn saved(&self) -> Result<Object, Error> {
         // A store that cannot be written can still be read.
         if let Err(error) = self.persist_day().await {
-            tracing::debug!(%error, "the counts of the day are written down later");
+            tracing::debug!(%error, "the daily counts are written later");
         }
         let now = now_ms();
         let entries = self.registry.store.entries(DAY, None, now).await?;

@@ -162,23 +162,23 @@ impl Federation {
         callback: &str,
         returned: &FederationCallback,
     ) -> Result<(FederatedIdentity, String), Error> {
-        let state = returned.state.as_deref().ok_or_else(|| refused("the answer has no state"))?;
+        let state = returned.state.as_deref().ok_or_else(|| refused("The response has no state."))?;
         let taken = self.store.take_document(PENDING_LOGIN, &hashed(state), now_ms()).await?;
         let pending: Option<PendingFederatedLogin> = taken.and_then(|entry| entry.form.decode().ok());
         let pending = pending.filter(|pending| pending.place == name && pending.browser == hashed(browser));
-        let pending = pending.ok_or_else(|| refused("this login was not begun here, or too long ago"))?;
+        let pending = pending.ok_or_else(|| refused("This login was not started here, or it has expired."))?;
         let place = self.place(name)?;
         if let Some(error) = &returned.error {
             let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
-            return Err(refused(&format!("`{name}` answered `{word}`")));
+            return Err(refused(&format!("`{name}` returned `{word}`.")));
         }
         let discovery = self.discovery(&place).await?;
         let stated = returned.iss.as_deref();
         let must_state_issuer = discovery.is_true("authorization_response_iss_parameter_supported");
         if stated.is_some_and(|iss| iss != place.rule.issuer) || (must_state_issuer && stated.is_none()) {
-            return Err(refused("the answer is of another issuer"));
+            return Err(refused("The response comes from another issuer."));
         }
-        let code = returned.code.as_deref().ok_or_else(|| refused("the answer has no code"))?;
+        let code = returned.code.as_deref().ok_or_else(|| refused("The response has no code."))?;
         let identity = self.redeem(&place.rule, &discovery, (code, &pending.verifier, callback)).await?;
         let claims = self.verified(&place, &identity, &pending.nonce).await?;
         Ok((place.rule.identity_of(&claims)?, pending.next))
@@ -211,11 +211,11 @@ impl Federation {
         }
         let reply = self.fetch.post(&endpoint, word, form).await?;
         let token = text(&reply.body, "id_token").filter(|_| reply.status == 200);
-        token.ok_or_else(|| refused(&format!("`{}` gave no identity for the code", rule.name)))
+        token.ok_or_else(|| refused(&format!("`{}` did not return an ID token for the code.", rule.name)))
     }
 
     async fn verified(&self, place: &LoginProvider, token: &str, nonce: &str) -> Result<Value, Error> {
-        let wrong = || refused(&format!("the identity that `{}` gave is not good", place.rule.name));
+        let wrong = || refused(&format!("The ID token of `{}` is not valid.", place.rule.name));
         let now = now_ms();
         let read = UnverifiedToken::read(token).ok_or_else(wrong)?;
         place.keys.look(&*self.fetch, read.kid.as_deref(), now).await?;
@@ -243,20 +243,20 @@ impl Federation {
 
     fn place(&self, name: &str) -> Result<Arc<LoginProvider>, Error> {
         let found = self.places.load().get(name).cloned();
-        found.ok_or_else(|| Error::new(ErrorKind::NotFound, "nobody logs in this way here"))
+        found.ok_or_else(|| Error::new(ErrorKind::NotFound, "This login method is not configured."))
     }
 }
 
 impl LoginRule {
     fn identity_of(&self, claims: &Value) -> Result<FederatedIdentity, Error> {
         let subject = text(claims, "sub").filter(|subject| !subject.is_empty());
-        let subject = subject.ok_or_else(|| refused("the identity names nobody"))?;
+        let subject = subject.ok_or_else(|| refused("The ID token has no subject."))?;
         let email = (claims["email_verified"] == true).then(|| text(claims, "email")).flatten();
         let email = email.map(|email| email.to_lowercase());
         let matches = |text: &str| self.allow.iter().any(|pattern| pattern.matches(text));
         if !self.allow.is_empty() && !matches(&subject) && !email.as_deref().is_some_and(matches) {
-            let error = Error::new(ErrorKind::Authorization, "this account may not log in here");
-            return Err(error.hint("ask whoever runs this hikite"));
+            let error = Error::new(ErrorKind::Authorization, "This account is not allowed to log in here.");
+            return Err(error.hint("Ask the administrator of this server."));
         }
         let names = ["preferred_username", "nickname", "name"].iter().filter_map(|claim| text(claims, claim));
         let names = names.chain(email).chain([format!("{}-{subject}", self.name)]).collect();
@@ -269,7 +269,8 @@ fn is_several(audience: &Value) -> bool {
 }
 
 fn random() -> Result<String, Error> {
-    let bytes = random_bytes::<32>().map_err(|_| Error::new(ErrorKind::Internal, "there is no randomness"))?;
+    let bytes = random_bytes::<32>()
+        .map_err(|_| Error::new(ErrorKind::Internal, "The operating system returned no random bytes."))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
@@ -297,5 +298,5 @@ fn encoded(text: &str) -> String {
 }
 
 fn refused(message: &str) -> Error {
-    Error::new(ErrorKind::Authentication, message).hint("begin again from the login page")
+    Error::new(ErrorKind::Authentication, message).hint("Start again from the login page.")
 }

@@ -124,7 +124,7 @@ impl Issuers {
         let all = self.all.load_full();
         for issuer in all.iter().filter(|issuer| read.issuer() == Some(&issuer.rule.issuer)) {
             if let Err(error) = issuer.keys.look(&*self.fetch, read.kid.as_deref(), now).await {
-                tracing::warn!(issuer = %issuer.rule.issuer, %error, "the keys of an issuer cannot be read");
+                tracing::warn!(issuer = %issuer.rule.issuer, %error, "failed to read the keys of an issuer");
             }
         }
     }

@@ -75,8 +75,8 @@ impl Passkeys {
     ) -> Result<Value, Error> {
         let known: Vec<Base64UrlBytes> = self.of(subject).await?.into_iter().map(|(_, kept)| kept.passkey.id).collect();
         if known.len() >= KEYS {
-            let error = Error::new(ErrorKind::Conflict, format!("there are {KEYS} passkeys already"));
-            return Err(error.hint("remove one that is not used any more"));
+            let error = Error::new(ErrorKind::Conflict, format!("You already have {KEYS} passkeys."));
+            return Err(error.hint("Remove one that you no longer use."));
         }
         let challenge = self.question(ChallengePurpose::Register, subject, browser).await?;
         Ok(site.creation_options(&challenge, (&handle(subject), name), &known))
@@ -110,7 +110,7 @@ impl Passkeys {
             expires_at: 0,
         };
         if !self.store.put_document(&entry).await? {
-            return Err(Error::new(ErrorKind::Conflict, "this passkey is known already"));
+            return Err(Error::new(ErrorKind::Conflict, "This passkey is already registered."));
         }
         Ok(shown(&entry, &kept))
     }
@@ -158,7 +158,7 @@ impl Passkeys {
         if mine && self.store.take_document(PASSKEY, id, now_ms()).await?.is_some() {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::NotFound, "there is no such passkey"))
+        Err(Error::new(ErrorKind::NotFound, "There is no such passkey."))
     }
 
     async fn of(&self, subject: &str) -> Result<Vec<(DocumentRow, StoredPasskey)>, Error> {
@@ -172,7 +172,7 @@ impl Passkeys {
         subject: &str,
         browser: &str,
     ) -> Result<PasskeyChallenge, Error> {
-        let failed = |_| Error::new(ErrorKind::Internal, "there is no randomness");
+        let failed = |_| Error::new(ErrorKind::Internal, "The operating system returned no random bytes.");
         let challenge = PasskeyChallenge::random().map_err(failed)?;
         let now = now_ms();
         let lifetime_ms = u64::try_from(CHALLENGE_LIFETIME.as_millis()).unwrap_or_default();
@@ -218,8 +218,8 @@ fn hashed(browser: &str) -> String {
 }
 
 fn refused(fault: PasskeyError) -> Error {
-    Error::new(ErrorKind::Authentication, format!("the passkey was not accepted: {fault}"))
-        .hint("try again; if it is lost, log in with a password and register another")
+    Error::new(ErrorKind::Authentication, format!("The passkey was not accepted: {fault}."))
+        .hint("Try again. If you lost it, log in with a password and register another one.")
 }
 
 #[cfg(test)]

@@ -341,7 +341,7 @@ impl People {
         if self.directory.load().project(&name).is_some() {
             return Ok(());
         }
-        Err(violation::error(&[Violation::new(violation::step("project"), format!("there is no project `{name}`"))]))
+        Err(violation::error(&[Violation::new(violation::step("project"), format!("There is no project `{name}`."))]))
     }
 
     /// Returns the REST objects of all tokens, without secrets.

@@ -119,14 +119,16 @@ struct ProjectReader<'a> {
 impl<'a> ProjectReader<'a> {
     fn project(&mut self, name: &str) -> Project {
         if !is_name(name) {
-            let message =
-                format!("a project's name must be letters, digits, `-`, `_` and `.`, at most {NAME_CHARS}: `{name}`");
+            let message = format!(
+                "A project name may contain letters, digits, `-`, `_` and `.`, and at most {NAME_CHARS} \
+                 characters: `{name}`."
+            );
             self.faults.push(Violation::new("", message));
         }
         for member in self.form.unknown(&MEMBERS) {
             let near = suggestion::did_you_mean(member, MEMBERS);
-            let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-            self.faults.push(Violation::new(violation::step(member), format!("Unknown member `{member}`{hint}")));
+            let hint = near.map(|near| format!(" {near}")).unwrap_or_default();
+            self.faults.push(Violation::new(violation::step(member), format!("Unknown member `{member}`.{hint}")));
         }
         Project {
             name: name.into(),
@@ -147,7 +149,7 @@ impl<'a> ProjectReader<'a> {
         let Some(value) = self.value("description") else { return String::new() };
         let text = value.text().filter(|text| text.chars().count() <= DESCRIPTION_CHARS);
         self.or_fault(text, "description", || {
-            format!("`description` must be a string of at most {DESCRIPTION_CHARS} characters")
+            format!("`description` must be a string of at most {DESCRIPTION_CHARS} characters.")
         })
     }
 
@@ -157,7 +159,7 @@ impl<'a> ProjectReader<'a> {
             |members: &Vec<String>| members.len() <= PEOPLE && members.iter().all(|member| !member.trim().is_empty());
         let members = value.decode::<Vec<String>>().ok().filter(fine);
         let members =
-            self.or_fault(members, "members", || format!("`members` must be a list of at most {PEOPLE} names"));
+            self.or_fault(members, "members", || format!("`members` must be a list of at most {PEOPLE} names."));
         members.into_iter().map(Arc::from).collect()
     }
 
@@ -175,7 +177,7 @@ impl<'a> ProjectReader<'a> {
         let Some(value) = self.value("accounts") else { return BTreeMap::new() };
         let accounts = value.decode::<BTreeMap<String, String>>().ok().filter(|all| all.len() <= PEOPLE);
         self.or_fault(accounts, "accounts", || {
-            "`accounts` must be an object: the name of an account for each provider".to_owned()
+            "`accounts` must be an object with the name of an account for each provider.".to_owned()
         })
     }
 
@@ -188,7 +190,7 @@ impl<'a> ProjectReader<'a> {
         let parsed = parsed.filter(|surfaces| !surfaces.is_empty());
         if parsed.is_none() {
             let known = Surface::ALL.map(Surface::name).join("`, `");
-            let message = format!("`surface` must be one or more of `{known}`");
+            let message = format!("`surface` must be one or more of `{known}`.");
             self.faults.push(Violation::new("/surface", message));
         }
         parsed.map(Surfaces::of)
@@ -199,7 +201,7 @@ impl<'a> ProjectReader<'a> {
         let value = self.form.get("optimization")?;
         let parsed = Optimization::parse(value);
         if parsed.is_none() {
-            let message = "`optimization` must be null, `bm25`, `hybrid` or `cloud`";
+            let message = "`optimization` must be null, `bm25`, `hybrid` or `cloud`.";
             self.faults.push(Violation::new("/optimization", message));
         }
         parsed
@@ -209,7 +211,7 @@ impl<'a> ProjectReader<'a> {
         let parsed = self.value("format")?.text().and_then(|word| AnswerFormat::parse(&word));
         if parsed.is_none() {
             let known = AnswerFormat::ALL.map(|(name, _)| name).join("` or `");
-            self.faults.push(Violation::new("/format", format!("`format` must be `{known}`")));
+            self.faults.push(Violation::new("/format", format!("`format` must be `{known}`.")));
         }
         parsed
     }
@@ -259,7 +261,7 @@ mod tests {
         let expected =
             ["", "/member", "/description", "/members", "/permissions/deny/0", "/surface", "/optimization", "/format"];
         assert_eq!(pointers, expected);
-        assert!(error.message.contains("did you mean `members`?"), "{}", error.message);
+        assert!(error.message.contains("Did you mean `members`?"), "{}", error.message);
         for name in ["", ".", "..", "a b", "a/b", "?"] {
             assert!(Project::read(name, &Object::default()).is_err(), "{name:?}");
         }

@@ -209,7 +209,7 @@ impl SecretStore {
         let ring = keys.read().await?;
         let same = ring.ids().eq(self.ring.load().ids());
         if !same {
-            tracing::info!(key = ring.current().id(), "the vault has another master key");
+            tracing::info!(key = ring.current().id(), "the vault uses a new master key");
             self.ring.store(Arc::new(ring));
         }
         Ok(!same)
@@ -243,9 +243,10 @@ impl AccountKey {
 }
 
 fn refused(account: &str, why: VaultError) -> Error {
-    let error = Error::new(ErrorKind::AccountRequired, format!("the secrets of `{account}` cannot be used: {why}"));
+    let error =
+        Error::new(ErrorKind::AccountRequired, format!("The secrets of `{account}` cannot be decrypted: {why}."));
     match why {
-        VaultError::UnknownKey => error.hint("give hikite the key that it had before: see `vault` in the config"),
-        _ => error.hint("connect the account again, or restore a backup of the store"),
+        VaultError::UnknownKey => error.hint("Give hikite its previous key: see `vault` in the config."),
+        _ => error.hint("Connect the account again, or restore a backup of the store."),
     }
 }

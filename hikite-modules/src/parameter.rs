@@ -106,8 +106,8 @@ mod tests {
         check(schema, "user.id", Ok(()));
         check(schema, "a.b", Ok(()));
         check(schema, "free.anything.at.all", Ok(()));
-        check(schema, "usr", Err("there is no parameter `usr`; did you mean `user`?"));
-        check(schema, "user.ids", Err("there is no parameter `user.ids`; did you mean `id`?"));
+        check(schema, "usr", Err("there is no parameter `usr`. Did you mean `user`?"));
+        check(schema, "user.ids", Err("there is no parameter `user.ids`. Did you mean `id`?"));
         check("{}", "x", Err("there is no parameter `x`"));
         check(r#"{"additionalProperties":true}"#, "x", Err("there is no parameter `x`"));
         check(r##"{"$ref":"#/$defs/a"}"##, "x", Ok(()));

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_refusal_has_the_shape_of_the_specification() {
-        let error = Error::new(ErrorKind::ToolNotFound, "Tool not found: x").hint("did you mean `y`?");
+        let error = Error::new(ErrorKind::ToolNotFound, "Tool not found: x").hint("Did you mean `y`?");
         let shown = shown(error);
         let names: Vec<&String> = shown.as_object().expect("an object").keys().collect();
         assert_eq!(names, ["success", "error", "code", "hint", "requestId", "executionTime", "timestamp"]);

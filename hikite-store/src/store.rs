@@ -206,7 +206,7 @@ async fn vacuum(connection: &mut AnyConnection) {
     match connection.execute("VACUUM").await {
         Ok(_) => tracing::info!("the store was written anew: what is trimmed is given back to the disk from now on"),
         Err(error) => {
-            tracing::warn!("the store could not be written anew, and keeps its size when records are trimmed: {error}")
+            tracing::warn!("the store could not be written anew, and keeps its size when records are trimmed: {error}");
         }
     }
 }

@@ -147,9 +147,19 @@ pub fn database() -> String {
     SERVER.database()
 }
 
+/// Returns `true` if this run excludes PostgreSQL, as `./test --fast` and `./test --quick` do. Tests of both engines then
+/// run on SQLite alone.
+pub fn is_excluded() -> bool {
+    std::env::var_os("HIKITE_TEST_POSTGRES").is_some_and(|value| value == "exclude")
+}
+
 /// Returns the folder of `initdb` and the other programs. Without them the tests fail: PostgreSQL is half of their
 /// subject.
 fn programs() -> PathBuf {
+    assert!(
+        !is_excluded(),
+        "this test needs PostgreSQL, which HIKITE_TEST_POSTGRES=exclude leaves out: add it to `postgres_tests` in ./test"
+    );
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found: Vec<PathBuf> = std::env::split_paths(&path).collect();
     // Debian installs them outside `PATH`, in a folder per version.

@@ -58,12 +58,13 @@ def main() -> int:
     print(f"{passed} requests that are right or wrong on purpose were told apart")
     accounts = {provider: {"token": TOKEN, "api": vendor.url} for provider, vendor in vendors.items()}
     sizes: list[tuple[str, int, int]] = []
+    tools: set[str] = set()
     try:
         for basic in (False, True):
             if basic:
                 vendors["atlassian"].basic = True
                 accounts = {"atlassian": accounts["atlassian"] | {"email": "me@vendor.example", "site": SITE}}
-            right, wrongs, found = held(options, {name: vendors[name] for name in accounts}, accounts, basic)
+            right, wrongs, found = held(options, {name: vendors[name] for name in accounts}, accounts, basic, tools)
             passed, faults, sizes = passed + right, faults + wrongs, sizes + found
     except RuntimeError as error:
         print(error, file=sys.stderr)
@@ -71,11 +72,13 @@ def main() -> int:
     finally:
         for vendor in vendors.values():
             vendor.close()
-    return conclude(options, vendors, passed, faults, sizes)
+    return conclude(options, vendors, tools, passed, faults, sizes)
 
 
-def held(options: argparse.Namespace, vendors: dict, accounts: dict, short: bool) -> tuple[int, list[str], list]:
-    """Runs all cases with these accounts, each provider beside the others."""
+def held(
+    options: argparse.Namespace, vendors: dict, accounts: dict, short: bool, called: set[str]
+) -> tuple[int, list[str], list]:
+    """Runs all cases with these accounts, each provider beside the others. Adds the tools to `called`."""
     from cases import Cases
     from offers import Offers
 
@@ -85,6 +88,7 @@ def held(options: argparse.Namespace, vendors: dict, accounts: dict, short: bool
         try:
             url, token = gateway.ready()
             tools = {module: listed(url, token, module) for vendor in vendors.values() for module in vendor.judges}
+            called |= {f"{module}:{tool}" for module, names in tools.items() for tool in names}
             call = partial(ask, url, token)
             runs = [Cases(vendor, call, tools) for vendor in vendors.values()]
             threads = [
@@ -111,7 +115,9 @@ def guarded(run, work) -> None:
         run.faults.append(f"{type(run).__name__}: {error!r}")
 
 
-def conclude(options: argparse.Namespace, vendors: dict, passed: int, faults: list[str], sizes: list) -> int:
+def conclude(
+    options: argparse.Namespace, vendors: dict, tools: set[str], passed: int, faults: list[str], sizes: list
+) -> int:
     violations = [violation for vendor in vendors.values() for violation in vendor.violations]
     for fault in faults + violations:
         print(f"FAILED {fault}")
@@ -121,11 +127,12 @@ def conclude(options: argparse.Namespace, vendors: dict, passed: int, faults: li
             print(f"{name:<40} {before:>7} {after:>8}  {100 * (1 - after / before):.1f} %")
     for vendor in vendors.values():
         print(f"{vendor.provider}: {vendor.judged} requests judged")
-    print(f"{sum(vendor.judged for vendor in vendors.values())} requests judged, {len(violations)} violations")
+    judged = sum(vendor.judged for vendor in vendors.values())
+    print(f"{judged} requests judged, {len(violations)} violations")
     failed = len(faults) + len(violations)
-    print(f"{passed} passed, {failed} failed")
+    print(f"{len(tools)} tools, {passed} checks passed, {failed} failed")
     if options.counts:
-        options.counts.write_text(f"{passed} {failed}\n")
+        options.counts.write_text(f"{max(len(tools) - failed, 0)} {failed}\n{judged} API requests of modules\n")
     return 1 if failed else 0
 
 
@@ -188,7 +195,7 @@ def fetch(url: str, token: str, body: bytes | None = None) -> tuple[int, dict]:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Holds the service modules against the vendors' descriptions.")
     parser.add_argument("hikite", type=Path)
-    parser.add_argument("--counts", type=Path, help="write `PASSED FAILED` to this file")
+    parser.add_argument("--counts", type=Path, help="write `PASSED FAILED` in tools to this file, then the number of requests")
     return parser.parse_args()
 
 

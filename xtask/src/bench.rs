@@ -38,7 +38,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::rig::release;
+use crate::rig::release::{self, BuildProfile};
 use crate::rig::table::ReportTable;
 use compare::BenchComparison;
 use machine::Machine;
@@ -92,11 +92,11 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let (built, binary) = match &options.binary {
         // A debug build shows growth just as well.
         Some(binary) if is_hostile => (Some(PathBuf::new()), Some(binary.clone())),
-        Some(binary) => (release::build_xtask("bench", words)?, Some(binary.clone())),
-        None => (release::build("bench", words)?, None),
+        Some(binary) => (release::build_xtask(BuildProfile::Dist, "bench", words)?, Some(binary.clone())),
+        None => (release::build(BuildProfile::Dist, "bench", words)?, None),
     };
-    let Some(release) = built else { return Ok(()) };
-    let hikite = binary.unwrap_or_else(|| release.join("hikite"));
+    let Some(programs) = built else { return Ok(()) };
+    let hikite = binary.unwrap_or_else(|| programs.join("hikite"));
     let rounds = options.rounds.unwrap_or(3);
     if options.only.as_deref().is_none_or(|only| !SINGLE.contains(&only)) {
         return compare(&options, words, &hikite, rounds);

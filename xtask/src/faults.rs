@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use crate::rig::release;
+use crate::rig::release::{self, BuildProfile};
 use check::FaultCheck;
 use settings::FaultSettings;
 
@@ -78,8 +78,8 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let options = parse(words)?;
     let hikite = match &options.binary {
         Some(binary) => binary.clone(),
-        None => match release::build("faults", words)? {
-            Some(release) => release.join("hikite"),
+        None => match release::build(BuildProfile::Release, "faults", words)? {
+            Some(programs) => programs.join("hikite"),
             None => return Ok(()),
         },
     };

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::rig::callgrind::{Callgrind, everything_on};
 use crate::rig::process::{UpstreamChild, http_server};
-use crate::rig::release;
+use crate::rig::release::{self, BuildProfile};
 use crate::rig::table::{ReportTable, TableCell};
 
 /// Maximum instructions per call, including the later audit write. Lower it when a call costs less.
@@ -22,19 +22,19 @@ const CALLS: u32 = 500;
 /// Steps of a call, and the function of each, inclusive of its callees.
 #[rustfmt::skip]
 const STEPS: &[(&str, &str)] = &[
-    ("a request over HTTP, once it is read", "hikite_server::connection::CountingService as tower_service::Service<http::request::Request<hyper::body::incoming::Incoming>>>::call::{{closure}}"),
-    ("the door: Host, Origin, who asks, how often, where",  "hikite_server::guard::GuardLayer::pass::{{closure}}"),
-    ("a request of MCP, measured",                          "hikite_server::mcp::session::ClientSession>::handle::{{closure}}"),
-    ("the command, recorded whatever becomes of it",        "hikite_server::mcp::method::dispatch::{{closure}}"),
-    ("the tool: found, allowed",                            "hikite_gateway::gateway::Gateway>::call::{{closure}}"),
-    ("its arguments, held against its schema",              "hikite_core::check::ArgumentChecker::check"),
-    ("its turn, its deadline, its breaker",                 "hikite_gateway::execute::run::{{closure}}"),
-    ("the server is asked",                                 "hikite_upstream::upstream::UpstreamInner>::call::{{closure}}"),
-    ("the request to the server over HTTP",                 "hikite_egress::client::EgressClient::send::{{closure}}"),
-    ("the line of the log",                                 "tracing_core::event::Event::dispatch"),
-    ("off the path: the record is made",                    "hikite_gateway::audit::entry::Entry::record"),
-    ("off the path: the records are chained and sent",      "hikite_gateway::audit::writer::AuditWriter::run::{{closure}}"),
-    ("off the path: the records are written",               "sqlx_sqlite::connection::execute::ExecuteIter as core::iter::traits::iterator::Iterator>::next"),
+    ("HTTP request, from the parsed head to the response",  "hikite_server::connection::CountingService as tower_service::Service<http::request::Request<hyper::body::incoming::Incoming>>>::call::{{closure}}"),
+    ("guard: Host, Origin, authentication, rate limit",     "hikite_server::guard::GuardLayer::pass::{{closure}}"),
+    ("MCP request",                                         "hikite_server::mcp::session::ClientSession>::handle::{{closure}}"),
+    ("MCP method, with its audit record",                   "hikite_server::mcp::method::dispatch::{{closure}}"),
+    ("tool lookup and permission check",                    "hikite_gateway::gateway::Gateway>::call::{{closure}}"),
+    ("argument validation",                                 "hikite_core::check::ArgumentChecker::check"),
+    ("queue, deadline, circuit breaker",                    "hikite_gateway::execute::run::{{closure}}"),
+    ("upstream call",                                       "hikite_upstream::upstream::UpstreamInner>::call::{{closure}}"),
+    ("HTTP request to the upstream server",                 "hikite_egress::client::EgressClient::send::{{closure}}"),
+    ("log line",                                            "tracing_core::event::Event::dispatch"),
+    ("in the background: building the audit record",        "hikite_gateway::audit::entry::AuditEntry::record"),
+    ("in the background: chaining audit records",           "hikite_gateway::audit::writer::AuditWriter::run::{{closure}}"),
+    ("in the background: writing audit records",            "sqlx_sqlite::connection::execute::ExecuteIter as core::iter::traits::iterator::Iterator>::next"),
 ];
 
 /// Name of a step, and its instructions per call.
@@ -49,8 +49,8 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let options = parse(words)?;
     let hikite = match &options.binary {
         Some(binary) => binary.clone(),
-        None => match release::build("instructions", words)? {
-            Some(release) => release.join("hikite"),
+        None => match release::build(BuildProfile::Release, "instructions", words)? {
+            Some(programs) => programs.join("hikite"),
             None => return Ok(()),
         },
     };

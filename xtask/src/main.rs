@@ -1,11 +1,9 @@
 //! Workspace tasks: `cargo xtask tidy` checks project rules that no lint covers, `bench` measures the program, `faults`
-//! injects faults, `instructions` counts the instructions per call, `order` orders the program's functions, `vectors`
-//! recomputes the encoder's vectors.
+//! injects faults, `instructions` counts the instructions per call, `vectors` recomputes the encoder's vectors.
 
 mod bench;
 mod faults;
 mod instructions;
-mod order;
 mod rig;
 mod tidy;
 mod vectors;
@@ -19,7 +17,6 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask bench --install-peers [--peers A,B]
        cargo xtask faults [--list | --short] [--only NAME]… [--seconds N] [--binary FILE] [--json FILE]
        cargo xtask instructions [--binary FILE] [--json FILE]
-       cargo xtask order [--check] [--binary FILE]
        cargo xtask vectors";
 
 fn main() -> ExitCode {
@@ -30,7 +27,6 @@ fn main() -> ExitCode {
         ["bench", options @ ..] => bench::run(options),
         ["faults", options @ ..] => faults::run(options),
         ["instructions", options @ ..] => instructions::run(options),
-        ["order", options @ ..] => order::run(options),
         ["vectors"] => vectors::run(),
         ["floor", options @ ..] => bench::floor::serve(options),
         ["upstream", options @ ..] => rig::upstream::serve(options),

@@ -25,15 +25,15 @@ fn a_project_is_read_as_it_is_made_elsewhere() {
 fn what_is_wrong_is_told_with_its_line() {
     refused(
         "{ \"projects\": { \"work\": {\n  \"optimisation\": \"bm25\" } } }",
-        "error: hikite.json:2:3: projects.work.optimisation: unknown key\nhint: did you mean `optimization`?",
+        "error: hikite.json:2:3: projects.work.optimisation: unknown key\nhint: Did you mean `optimization`?",
     );
     refused(
         "{ \"projects\": { \"work\": {\n  \"optimization\": \"bm26\" } } }",
-        "error: hikite.json:2:19: projects.work.optimization: `bm26` is not known here\nhint: did you mean `bm25`?",
+        "error: hikite.json:2:19: projects.work.optimization: `bm26` is not known here\nhint: Did you mean `bm25`?",
     );
     refused(
         "{ \"projects\": { \"work\": { \"permissions\": {\n  \"allows\": [] } } } }",
-        "error: hikite.json:2:3: projects.work.permissions.allows: unknown key\nhint: did you mean `allow`?",
+        "error: hikite.json:2:3: projects.work.permissions.allows: unknown key\nhint: Did you mean `allow`?",
     );
     let of = |text: &str| super::load(text).expect_err(text).to_string();
     let said = of("{ \"projects\": { \"work\": { \"permissions\": { \"deny\": [\n \"ok\",\n \"/(/\"] } } } }");

@@ -64,7 +64,7 @@ fn mistakes_in_a_tool_have_their_line() {
     let check = |http: &str, expected: &str| refused(&with_http(http), expected);
     check(
         r#"{ "url": "https://x/{idd}" }"#,
-        &format!("{at}:20: tools.get-user.http.url: there is no parameter `idd`; did you mean `id`?"),
+        &format!("{at}:20: tools.get-user.http.url: there is no parameter `idd`. Did you mean `id`?"),
     );
     check(
         r#"{ "url": "https://x/", "headers": { "Host": "y" } }"#,
@@ -82,7 +82,7 @@ fn mistakes_in_a_tool_have_their_line() {
     );
     check(
         r#"{ "uri": "https://x/" }"#,
-        &format!("{at}:13: tools.get-user.http.uri: unknown key\nhint: did you mean `url`?"),
+        &format!("{at}:13: tools.get-user.http.uri: unknown key\nhint: Did you mean `url`?"),
     );
 }
 

@@ -26,8 +26,8 @@ pub(super) fn edits(schema: &CompiledSchema, draft: &ArgumentDraft) -> Option<Ve
 /// Returns the message that explains why nothing was coerced, after `told` reported violations.
 pub(super) fn too_many(told: usize) -> String {
     format!(
-        "more than {EDITS_MAX} values have the wrong type, so none was converted; send all of them as the schema says (the \
-         first {told} are named)"
+        "more than {EDITS_MAX} values have the wrong type, so none was converted; send all of them as the schema \
+         requires (the first {told} are listed)"
     )
 }
 

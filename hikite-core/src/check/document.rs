@@ -75,10 +75,8 @@ struct SchemaWalk {
 
 impl SchemaWalk {
     fn visit(&mut self, value: &Value) -> Result<(), String> {
-        self.bytes_left = self
-            .bytes_left
-            .checked_sub(self.pointer.len())
-            .ok_or("the names in the schema are too long for how many it has")?;
+        self.bytes_left =
+            self.bytes_left.checked_sub(self.pointer.len()).ok_or("the schema has too many and too long names")?;
         match value {
             Value::Object(members) => {
                 let named = ["$anchor", "$dynamicAnchor"].into_iter().filter_map(|k| members.get(k)?.as_str());

@@ -41,7 +41,7 @@ pub(super) fn read_at(raw: Raw, depth: usize) -> Result<ParsedArguments, &'stati
         }
         Ok(value) => Ok(ParsedArguments { raw, value, changed: false }),
         Err(_) if deep.get() => Err(TOO_DEEP),
-        Err(_) => Err("the arguments hold a number or a text that cannot be read"),
+        Err(_) => Err("the arguments contain a number or a string that cannot be read"),
     }
 }
 

@@ -35,7 +35,7 @@ fn report(schema: &CompiledSchema, value: &Value, wildcards: Option<&Wildcards>)
     }
     let mut report = ViolationReport { schema, wildcards, faults: Vec::new(), suggestions: SUGGESTIONS_MAX };
     let Some(errors) = schema.errors(value) else {
-        report.push("", format!("{NO_MATCH}, and are too many or too long to say where; send fewer of them"));
+        report.push("", format!("{NO_MATCH} in too many places to list them; send fewer arguments"));
         return report.faults;
     };
     for error in errors {
@@ -70,11 +70,11 @@ impl ViolationReport<'_> {
         self.faults.len() >= FAULTS_MAX
     }
 
-    /// Returns `; did you mean …?`, or an empty string.
+    /// Returns `. Did you mean …?`, or an empty string.
     fn suggest<'b>(&mut self, wrong: &str, known: impl IntoIterator<Item = &'b str>) -> String {
         let Some(left) = self.suggestions.checked_sub(1) else { return String::new() };
         self.suggestions = left;
-        did_you_mean(wrong, known).map(|near| format!("; {near}")).unwrap_or_default()
+        did_you_mean(wrong, known).map(|near| format!(". {near}")).unwrap_or_default()
     }
 
     fn add(&mut self, error: &ValidationError<'_>) {
@@ -164,7 +164,7 @@ impl ViolationReport<'_> {
             Some(types) if meant.is_empty() && !types.is_empty() => {
                 self.wrong_type(pointer, types.into_iter().flatten().fold(JsonTypeSet::empty(), JsonTypeSet::insert));
             }
-            _ => self.invalid(pointer, &format!("it has none of the {} allowed forms", branches.len())),
+            _ => self.invalid(pointer, &format!("matches none of the {} allowed forms", branches.len())),
         }
     }
 }
@@ -185,15 +185,15 @@ fn reason(kind: &ValidationErrorKind) -> String {
         Kind::MaxItems { limit } => format!("must have at most {limit} items"),
         Kind::AdditionalItems { limit } => format!("must have at most {limit} items"),
         Kind::UnevaluatedItems { .. } => "has items that are not allowed".into(),
-        Kind::UniqueItems => "must not have the same item twice".into(),
-        Kind::Contains => "does not have the items that it must".into(),
+        Kind::UniqueItems => "must not contain the same item twice".into(),
+        Kind::Contains => "does not contain the required items".into(),
         Kind::MinProperties { limit } => format!("must have at least {limit} members"),
         Kind::MaxProperties { limit } => format!("must have at most {limit} members"),
         Kind::PropertyNames { .. } => "has a member with a name that is not allowed".into(),
-        Kind::OneOfMultipleValid { .. } => "it has more than one of the allowed forms at once".into(),
+        Kind::OneOfMultipleValid { .. } => "matches more than one of the allowed forms".into(),
         Kind::FalseSchema | Kind::Not { .. } => "is not allowed here".into(),
         Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
-            "cannot be held against the pattern of the schema".into()
+            "cannot be checked against the pattern in the schema".into()
         }
         _ => "does not match the schema".into(),
     }
@@ -202,7 +202,7 @@ fn reason(kind: &ValidationErrorKind) -> String {
 fn listed(options: &[Value]) -> String {
     let mut shown: Vec<String> = options.iter().take(OPTIONS_MAX).map(|option| excerpt(&option.to_string())).collect();
     if options.len() > OPTIONS_MAX {
-        shown.push(format!("… ({} in all)", options.len()));
+        shown.push(format!("… ({} in total)", options.len()));
     }
     shown.join(", ")
 }

@@ -33,7 +33,7 @@ impl CompiledSchema {
             return Err(format!("the schema has more than {BYTES_MAX} bytes"));
         }
         let mut root: Value =
-            source.decode().map_err(|_| "the schema is nested too deeply or holds a number out of range")?;
+            source.decode().map_err(|_| "the schema is nested too deeply or contains a number out of range")?;
         let (meant, others) = drafts(&mut root);
         let mut document = SchemaDocument::new(root)?;
         let mut findings = survey(&document)?;

@@ -123,5 +123,5 @@ fn too_complex() -> String {
 }
 
 fn outside(reference: &str) -> String {
-    format!("`{}` leads out of the schema", reference.chars().take(100).collect::<String>())
+    format!("`{}` points outside the schema", reference.chars().take(100).collect::<String>())
 }

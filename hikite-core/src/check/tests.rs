@@ -118,8 +118,8 @@ fn all_faults_are_told_at_once_in_the_words_of_the_specification() {
         ("/mode", "Invalid value for parameter mode: expected one of \"fast\", \"slow\""),
         ("/tags/0", "Invalid type for parameter tags[0]: expected string"),
         ("/tags", "Invalid value for parameter tags: must have at most 2 items"),
-        ("/tags", "Invalid value for parameter tags: must not have the same item twice"),
-        ("/counts", "Unknown parameter: counts; did you mean `count`?"),
+        ("/tags", "Invalid value for parameter tags: must not contain the same item twice"),
+        ("/counts", "Unknown parameter: counts. Did you mean `count`?"),
     ]);
     assert_eq!(told, expected);
 }
@@ -159,7 +159,7 @@ fn the_alternative_that_was_meant_is_told() {
         ] }),
     );
     refused(&schema, r#"{"to":{"kind":"group"}}"#, &[("/to/name", "Required parameter missing: to.name")]);
-    let none = "Invalid value for parameter to: it has none of the 3 allowed forms";
+    let none = "Invalid value for parameter to: matches none of the 3 allowed forms";
     refused(&schema, r#"{"to":{"kind":"robot"}}"#, &[("/to", none)]);
     let optional = of("n", &json!({ "anyOf": [{ "type": "integer" }, { "type": "null" }] }));
     refused(&optional, r#"{"n":[]}"#, &[("/n", "Invalid type for parameter n: expected integer or null")]);
@@ -370,7 +370,7 @@ fn arguments_that_cannot_be_read_are_refused() {
     let schema = json!({ "type": "object" });
     let deep = format!(r#"{{"a":{}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     refused(&schema, &deep, &[("", "the arguments are nested too deeply")]);
-    let large = [("", "the arguments hold a number or a text that cannot be read")];
+    let large = [("", "the arguments contain a number or a string that cannot be read")];
     refused(&schema, r#"{"a":1e999}"#, &large);
 }
 
@@ -410,8 +410,7 @@ fn no_value_makes_a_check_run_away() {
         { "type": "object", "properties": { "x": { "$ref": "#" } }, "minProperties": 1 }
     ] });
     let deep = format!(r#"{}{{"x":0}}{}"#, r#"{"x":"#.repeat(50), "}".repeat(50));
-    let told =
-        "the arguments do not match the tool's schema, and are too many or too long to say where; send fewer of them";
+    let told = "the arguments do not match the tool's schema in too many places to list them; send fewer arguments";
     refused(&node, &deep, &[("", told)]);
     let evil = of("a", &json!({ "type": "string", "pattern": "^(?=(a+)+$)(a+)+$" }));
     let sent = format!(r#"{{"a":"{}b"}}"#, "a".repeat(5000));

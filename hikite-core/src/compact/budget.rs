@@ -56,7 +56,7 @@ pub(super) fn fit(value: &Value, hoist: bool, budget: usize) -> CompactText {
         .or_else(|| TEXTS_IN_FEWER_ROWS.into_iter().find_map(|text| room.most_rows(text, longest_list)))
         .or_else(|| DEPTHS.into_iter().find_map(|depth| room.outline(depth)))
         .unwrap_or_else(|| {
-            let left_out = Some("everything but what it is".into());
+            let left_out = Some("everything except its type".into());
             CompactText { left_out, ..cut(&outline_of(value), budget) }
         })
 }
@@ -135,10 +135,10 @@ impl Omissions {
             texts => description.push(format!("the ends of {texts} texts longer than {text} characters")),
         }
         if self.members > 0 {
-            description.push(format!("{} members of objects", self.members));
+            description.push(format!("{} object members", self.members));
         }
         if self.nested > 0 {
-            description.push(format!("what is in {} values deep inside", self.nested));
+            description.push(format!("the content of {} deeply nested values", self.nested));
         }
         (!description.is_empty()).then(|| description.join(", "))
     }

@@ -113,9 +113,9 @@ fn where_nothing_fits_there_is_an_outline_and_at_last_a_count() {
     let outline = compact(&value, None, 2000);
     assert!(outline.text.contains("key39") && outline.text.contains("[20 elements]"), "{}", outline.text);
     let left_out = outline.left_out.expect("much");
-    assert_eq!(left_out, "60 members of objects, what is in 40 values deep inside");
+    assert_eq!(left_out, "60 object members, the content of 40 deeply nested values");
     let tiny = compact(&value, None, 20);
-    assert_eq!((tiny.text.as_str(), tiny.left_out.as_deref()), ("{100 members}", Some("everything but what it is")));
+    assert_eq!((tiny.text.as_str(), tiny.left_out.as_deref()), ("{100 members}", Some("everything except its type")));
 }
 
 #[test]

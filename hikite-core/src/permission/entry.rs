@@ -40,14 +40,14 @@ impl PermissionEntry {
         }
         match raw.object() {
             Some(members) => Self::of_members(&members),
-            None => Err(vec![Violation::new("", "an entry must be a string or an object")]),
+            None => Err(vec![Violation::new("", "An entry must be a string or an object.")]),
         }
     }
 
     /// Parses an exact `module:tool` key.
     pub(super) fn of_tool(key: &str) -> Result<Self, Vec<Violation>> {
         if key.starts_with('/') || !key.contains(':') {
-            return Err(vec![Violation::new("", format!("`{key}` must be written as `module:tool`"))]);
+            return Err(vec![Violation::new("", format!("`{key}` must have the form `module:tool`."))]);
         }
         Self::of_key(key).map_err(|message| vec![Violation::new("", message)])
     }
@@ -93,7 +93,7 @@ impl PermissionEntry {
         let mut faults = Vec::new();
         // Reading stops early: a few unknown members are enough to reject the entry.
         for (member, value) in members.iter().take(2 * MEMBERS.len()) {
-            let text = || value.text().ok_or_else(|| format!("`{member}` must be a string"));
+            let text = || value.text().ok_or_else(|| format!("`{member}` must be a string."));
             let read = match member {
                 "module" => text().and_then(|text| NameMatcher::read(&text)).map(|name| entry.module = Some(name)),
                 "tool" => text().and_then(|text| NameMatcher::read(&text)).map(|name| entry.tool = Some(name)),
@@ -101,14 +101,14 @@ impl PermissionEntry {
                 "risk" => text().and_then(|text| risk(&text)).map(|found| entry.risk = Some(found)),
                 _ => {
                     let near = suggestion::did_you_mean(member, MEMBERS);
-                    let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-                    Err(format!("Unknown member `{member}`{hint}"))
+                    let hint = near.map(|near| format!(" {near}")).unwrap_or_default();
+                    Err(format!("Unknown member `{member}`.{hint}"))
                 }
             };
             faults.extend(read.err().map(|message| Violation::new(violation::step(member), message)));
         }
         if members.is_empty() {
-            faults.push(Violation::new("", format!("an entry must say one of `{}`", MEMBERS.join("`, `"))));
+            faults.push(Violation::new("", format!("An entry must have one of `{}`.", MEMBERS.join("`, `"))));
         }
         if faults.is_empty() { Ok(entry.split()) } else { Err(faults) }
     }
@@ -146,9 +146,9 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 
 fn bounded(text: &str) -> Result<&str, String> {
     match text.len() {
-        0 => Err("a name must not be empty".into()),
+        0 => Err("A name must not be empty.".into()),
         1..=LONGEST => Ok(text),
-        _ => Err(format!("a name must not be longer than {LONGEST} bytes")),
+        _ => Err(format!("A name must not be longer than {LONGEST} bytes.")),
     }
 }
 
@@ -156,7 +156,7 @@ fn risk(word: &str) -> Result<Risk, String> {
     let names = Risk::ALL.map(Risk::name);
     Risk::parse(word).ok_or_else(|| {
         let near = suggestion::did_you_mean(word, names);
-        let hint = near.unwrap_or_else(|| format!("one of `{}`", names.join("`, `")));
-        format!("there is no risk `{word}`: {hint}")
+        let hint = near.unwrap_or_else(|| format!("Use one of `{}`.", names.join("`, `")));
+        format!("Unknown risk `{word}`. {hint}")
     })
 }

@@ -157,10 +157,10 @@ fn all_that_is_wrong_is_told_at_once() {
         ]
     );
     let told = |at: usize, words: &str| assert!(faults[at].message.contains(words), "{}", faults[at].message);
-    told(0, "did you mean `allow`?");
-    told(1, "did you mean `read`?");
+    told(0, "Did you mean `allow`?");
+    told(1, "Did you mean `read`?");
     told(2, "not a valid regular expression");
-    told(5, "did you mean `module`?");
+    told(5, "Did you mean `module`?");
     told(9, "`module:tool`");
     assert!(Permissions::read(&Raw::parse("[]").expect("valid")).is_err());
 }

@@ -145,8 +145,8 @@ fn compare(
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
         _ => {
             return Err(UnresolvedReference {
-                message: format!("`if` asks for the order of {} and {}", kind(left), kind(right)),
-                hint: "only two numbers or two texts have an order; compare others with `==` or `!=`".into(),
+                message: format!("`if` cannot compare {} and {} by order.", kind(left), kind(right)),
+                hint: "Only two numbers or two strings have an order; compare other values with `==` or `!=`.".into(),
             });
         }
     };

@@ -128,7 +128,7 @@ fn places(entries: &mut [TaskEntry], faults: &mut PlanViolations) -> HashMap<Arc
                 if first == place {
                     continue;
                 }
-                format!("`{}` is the id of {which}, too", shortened(&id))
+                format!("`{}` is also the id of {which}", shortened(&id))
             }
         };
         faults.about = Some(TaskLabel { id: None, ..entries[place].about.clone() });
@@ -150,7 +150,7 @@ fn cycles(tasks: &[Task], faults: &mut PlanViolations) {
         let first = cycle.first().copied().unwrap_or_default();
         faults.add(
             format!("/commands/{first}/after"),
-            format!("tasks wait for each other in a circle: {}", named.join(" → ")),
+            format!("the tasks form a dependency cycle: {}", named.join(" → ")),
         );
     }
 }

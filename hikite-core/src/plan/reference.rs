@@ -68,7 +68,7 @@ impl KnownNames<'_> {
         let Some(left) = self.suggestions_left.get().checked_sub(1) else { return String::new() };
         self.suggestions_left.set(left);
         let near = did_you_mean(name, self.tasks.keys().map(|id| &**id));
-        near.map(|near| format!("; {near}")).unwrap_or_default()
+        near.map(|near| format!(". {near}")).unwrap_or_default()
     }
 }
 
@@ -84,18 +84,18 @@ impl TaskReference {
         let origin = match (names.tasks.get(written.name), written.name) {
             (Some(task), _) => ReferenceRoot::Task(*task),
             (None, ITEM | INDEX) if !names.item => {
-                return Err(format!("`{}` is known in `params` of a task with `for_each` alone", shortened(text)));
+                return Err(format!("`{}` is only available in `params` of a task with `for_each`", shortened(text)));
             }
             (None, ITEM) => ReferenceRoot::Item,
             (None, INDEX) if !written.path.is_empty() => {
-                return Err(format!("`{}` has no parts: `index` is a number", shortened(text)));
+                return Err(format!("`{}` has no members: `index` is a number", shortened(text)));
             }
             (None, INDEX) => ReferenceRoot::Index,
             (None, _) if !names.complete => return Ok(None),
             (None, name) => {
                 let near = names.suggestion(name);
-                let literal = "write `$${` where a plain `${` is meant";
-                return Err(format!("`{}` names no task of this batch{near}; {literal}", shortened(text)));
+                let literal = "write `$${` for a literal `${`";
+                return Err(format!("`{}` refers to no task of this batch; {literal}{near}", shortened(text)));
             }
         };
         Ok(Some(Self {
@@ -160,8 +160,8 @@ impl TaskReference {
 
 pub(super) fn too_many_visits() -> UnresolvedReference {
     UnresolvedReference {
-        message: "the references look at too many elements of lists".into(),
-        hint: "give the task they come from a `select` that leaves what is needed, and refer to that".into(),
+        message: "The references traverse too many list elements.".into(),
+        hint: "Set `select` on the task they refer to so that only the needed part remains.".into(),
     }
 }
 

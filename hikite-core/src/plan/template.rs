@@ -168,8 +168,8 @@ fn take(value: &Value, left: &mut usize) -> Result<(), UnresolvedReference> {
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     };
     *left = left.checked_sub(own).ok_or_else(|| UnresolvedReference {
-        message: format!("the references bring in more than {FILLED_BYTES_MAX} bytes"),
-        hint: "refer to the parts that are needed, or give the task they come from a `select`".into(),
+        message: format!("The references insert more than {FILLED_BYTES_MAX} bytes."),
+        hint: "Refer only to the needed parts, or set `select` on the task they refer to.".into(),
     })?;
     match value {
         Value::Object(members) => members.values().try_for_each(|member| take(member, left)),
@@ -253,7 +253,7 @@ impl TemplateWalk<'_, '_> {
         };
         // Each reference stores its whole pointer, so long member names would be stored many times.
         let Some(left) = self.pointer_bytes.checked_sub(self.pointer.len()) else {
-            self.refuse("the names above so many references are too long; use shorter ones".into());
+            self.refuse("the member names around so many references are too long; use shorter ones".into());
             return;
         };
         self.pointer_bytes = left;

@@ -37,16 +37,16 @@ pub(super) fn explain(lexical: &LexicalIndex, reasons: &HitReasons<'_>) -> Strin
     }
     let mut text = String::new();
     if reasons.is_named {
-        push_reason(&mut text, format_args!("named in the question"));
+        push_reason(&mut text, format_args!("named in the query"));
     }
     for ((_, field), words) in FIELDS.iter().zip(places).filter(|(_, words)| !words.is_empty()) {
         push_reason(&mut text, format_args!("{field}: {}", words.join(", ")));
     }
     if let Some(similarity) = reasons.similarity.filter(|similarity| *similarity >= SIMILARITY_MIN) {
-        push_reason(&mut text, format_args!("meaning {similarity:.2}"));
+        push_reason(&mut text, format_args!("semantic similarity {similarity:.2}"));
     }
     if reasons.was_used {
-        push_reason(&mut text, format_args!("used before for a similar question"));
+        push_reason(&mut text, format_args!("used before for a similar query"));
     }
     text
 }

@@ -63,15 +63,15 @@ pub trait Reranker: Send + Sync + fmt::Debug {
 /// Reason why an external search service gave no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderFailure {
-    #[error("it does not answer in time")]
+    #[error("it does not respond in time")]
     Timeout,
     #[error("it cannot be reached")]
     Unreachable,
-    #[error("it refuses the credentials")]
+    #[error("it rejects the credentials")]
     Refused,
-    #[error("it answers with an error")]
+    #[error("it returned an error")]
     Failed,
-    #[error("its answer cannot be understood")]
+    #[error("its response cannot be read")]
     Unreadable,
 }
 

@@ -102,7 +102,7 @@ fn a_tool_that_is_named_comes_first() {
     for query in ["readFile", "github:create_issue weather", "use write_file for the weather of the issue"] {
         let hits = ask(&index, &[query], None);
         assert!((hits[0].relevance - 1.0).abs() < 1e-9, "{query}: {hits:?}");
-        assert!(hits[0].explanation.starts_with("named in the question"), "{query}: {hits:?}");
+        assert!(hits[0].explanation.starts_with("named in the query"), "{query}: {hits:?}");
     }
     assert_eq!(ask(&index, &["use write_file for the weather of the issue"], None)[0].at, 3);
     assert_eq!(ask(&index, &["weather__forecast"], None)[0].at, 4);
@@ -183,7 +183,7 @@ fn what_was_used_before_comes_up_again() {
     let search = |text: &str| index.search(&asked(text), &ToolSet::all(6), std::slice::from_ref(&trace), 10);
     let hits = search("please save the notes");
     assert_eq!(hits[0].at, 3);
-    assert_eq!(hits[0].explanation, "used before for a similar question");
+    assert_eq!(hits[0].explanation, "used before for a similar query");
     assert!(hits[0].relevance > 0.5, "{hits:?}");
     // Unrelated queries are not affected.
     assert_eq!(search("create issue"), index.search(&asked("create issue"), &ToolSet::all(6), &[], 10));

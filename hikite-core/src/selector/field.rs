@@ -66,7 +66,7 @@ impl FieldList {
 
     pub(super) fn check_limits(self) -> Result<Self, String> {
         if self.names.len() > FIELDS_MAX {
-            return Err(format!("names more than {FIELDS_MAX} fields"));
+            return Err(format!("has more than {FIELDS_MAX} fields"));
         }
         Ok(self)
     }
@@ -95,10 +95,10 @@ impl FieldList {
                 Some(members) => members,
                 None => return no_fields("a list of plain values"),
             },
-            Value::String(_) => return no_fields("a text"),
+            Value::String(_) => return no_fields("a string"),
             _ => return no_fields("a plain value"),
         };
-        let mut hint = format!("There are: {}", names(members.keys().map(|key| &**key)));
+        let mut hint = format!("Available fields: {}", names(members.keys().map(|key| &**key)));
         let rows = find_rows(members).and_then(|(_, rows)| rows.as_array()?.iter().find_map(Value::as_object));
         if let Some(row) = rows {
             let _ = write!(hint, "; in its rows: {}", names(row.keys().map(|key| &**key)));
@@ -110,10 +110,10 @@ impl FieldList {
         };
         let near = |name| did_you_mean(name, known()).map(|near| (name, near));
         if let Some((name, near)) = self.names.iter().map(|name| &**name).take(GUESSES_MAX).find_map(near) {
-            let _ = write!(hint, " For `{name}`, {near}");
+            let _ = write!(hint, " For `{name}`: {near}");
         }
-        hint.push_str(" A jq program begins with a dot: `. | length`.");
-        MissingPart { message: format!("the answer has no field {wanted}"), hint }
+        hint.push_str(" A jq program starts with a dot: `. | length`.");
+        MissingPart { message: format!("The result has no field {wanted}."), hint }
     }
 }
 
@@ -263,8 +263,8 @@ fn bare(text: &str) -> Option<(Box<str>, &str)> {
 
 fn no_fields(what: &str) -> MissingPart {
     MissingPart {
-        message: format!("the answer is {what}, which has no fields"),
-        hint: "Leave the fields out, or give a jq program: it begins with a dot.".into(),
+        message: format!("The result is {what}, which has no fields."),
+        hint: "Leave out the fields, or use a jq program, which starts with a dot.".into(),
     }
 }
 
@@ -366,14 +366,13 @@ mod tests {
     #[test]
     fn fields_that_are_nowhere_are_told_with_those_that_are() {
         let wrong = missing("sate,x", &json!({"total": 1, "items": [{"title": 1, "state": 2}]}));
-        assert_eq!(wrong.message, "the answer has no field sate, x");
+        assert_eq!(wrong.message, "The result has no field sate, x.");
         assert_eq!(
             wrong.hint,
-            "There are: total, items; in its rows: title, state. For `sate`, did you mean `state`? A jq program \
-             begins with a dot: `. | length`."
+            "Available fields: total, items; in its rows: title, state. For `sate`: Did you mean `state`? A jq program starts with a dot: `. | length`."
         );
-        assert_eq!(missing("a", &json!("words")).message, "the answer is a text, which has no fields");
-        assert_eq!(missing("a", &json!([1, 2])).message, "the answer is a list of plain values, which has no fields");
+        assert_eq!(missing("a", &json!("words")).message, "The result is a string, which has no fields.");
+        assert_eq!(missing("a", &json!([1, 2])).message, "The result is a list of plain values, which has no fields.");
         assert!(missing("a[0]", &json!({"a": {"b": 1}})).hint.contains("There are: a."));
     }
 
@@ -388,6 +387,6 @@ mod tests {
         for text in ["", "a,", ",a", "a b", ".a", "a..b", "a[x]", "{a}", "a|b", "a.", "\"a", "[]", "a.[0]"] {
             assert!(FieldList::parse(text).is_err(), "{text}");
         }
-        assert_eq!(FieldList::parse(&vec!["f"; 201].join(",")).expect_err("many"), "names more than 200 fields");
+        assert_eq!(FieldList::parse(&vec!["f"; 201].join(",")).expect_err("many"), "has more than 200 fields");
     }
 }

@@ -178,19 +178,19 @@ fn is_plain(name: &str) -> bool {
 fn refuse(step: &PathStep, value: &Value) -> MissingPart {
     let (what, hint) = match value {
         Value::Object(members) => {
-            ("an object", format!("Its members are {}.", super::field::names(members.keys().map(|key| &**key))))
+            ("An object", format!("Its members are {}.", super::field::names(members.keys().map(|key| &**key))))
         }
         Value::Array(items) => {
-            ("a list", format!("It has {} elements: `[0]` is the first, `[]` (jq) each.", items.len()))
+            ("A list", format!("It has {} elements: `[0]` is the first, `[]` (jq) each.", items.len()))
         }
-        Value::String(_) => ("a text", "It has no parts.".into()),
-        _ => ("a plain value", "It has no parts.".into()),
+        Value::String(_) => ("A string", "It has no members.".into()),
+        _ => ("A plain value", "It has no members.".into()),
     };
     let wanted = match step {
         PathStep::Key(key) => format!("no member `{key}`"),
         PathStep::Index(_) | PathStep::Each => "no elements".to_owned(),
     };
-    MissingPart { message: format!("{what} has {wanted}"), hint }
+    MissingPart { message: format!("{what} has {wanted}."), hint }
 }
 
 #[cfg(test)]
@@ -232,10 +232,10 @@ mod tests {
         let refusal = |text: &str| path(text).pick(&value).expect_err(text);
         assert_eq!(
             refusal(".a[0]"),
-            MissingPart { message: "an object has no elements".into(), hint: "Its members are b, c.".into() }
+            MissingPart { message: "An object has no elements.".into(), hint: "Its members are b, c.".into() }
         );
         assert!(refusal(".a.b.c").hint.contains("2 elements"));
-        assert_eq!(refusal(".s.c").message, "a text has no member `c`");
+        assert_eq!(refusal(".s.c").message, "A string has no member `c`.");
     }
 
     #[test]

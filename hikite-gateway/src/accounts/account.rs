@@ -185,6 +185,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
     if (1..=NAME_CHARS).contains(&name.chars().count()) && name.chars().all(fine) {
         return Ok(());
     }
-    let message = format!("the name of an account must be letters, digits, `-_.@+`, at most {NAME_CHARS} of them");
+    let message =
+        format!("An account name may contain letters, digits and `-_.@+`, and at most {NAME_CHARS} characters.");
     Err(violation::error(&[Violation::new("/name", message)]))
 }

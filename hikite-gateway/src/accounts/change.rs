@@ -63,8 +63,8 @@ impl AccountStore {
         match (found.next(), found.next()) {
             (Some(only), None) => Ok(Arc::clone(only)),
             (Some(_), Some(_)) => {
-                Err(Error::new(ErrorKind::Validation, format!("several accounts are called `{named}`"))
-                    .hint("say which: its id, or `--provider`"))
+                Err(Error::new(ErrorKind::Validation, format!("More than one account is called `{named}`."))
+                    .hint("Use the account's id, or add `--provider`."))
             }
             _ => Err(unknown(named)),
         }
@@ -92,8 +92,8 @@ impl AccountStore {
         if self.known.load().named(subject, provider, name).is_none() {
             return Ok(());
         }
-        let message = format!("there is an account `{name}` with `{provider}` already");
-        Err(Error::new(ErrorKind::Conflict, message).hint("remove it first, or choose another `name`"))
+        let message = format!("An account `{name}` with `{provider}` already exists.");
+        Err(Error::new(ErrorKind::Conflict, message).hint("Remove it first, or choose another `name`."))
     }
 
     fn read_new(&self, caller: &Caller, form: &Object) -> Result<Account, Error> {
@@ -102,25 +102,25 @@ impl AccountStore {
         let text = |name: &str| form.text(name).filter(|text| !text.trim().is_empty());
         let name = form.text("name").unwrap_or_else(|| DEFAULT.into());
         let Some(provider) = text("provider") else {
-            faults.push(Violation::new("/provider", "`provider` must be the name of a provider"));
+            faults.push(Violation::new("/provider", "`provider` must be the name of a provider."));
             return Err(violation::error(&faults));
         };
         let fine = |token: &str| {
             token.chars().count() <= TOKEN_CHARS && token.trim().bytes().all(|byte| byte.is_ascii_graphic())
         };
         if !text("token").is_some_and(|token| fine(&token)) {
-            faults.push(Violation::new("/token", "`token` must be a token without spaces"));
+            faults.push(Violation::new("/token", "`token` must be a token without spaces."));
         }
         let mut account = Account::new(id()?, &caller.subject, &provider, &name, now_ms());
         account.email = text("email");
         account.api = text("api");
         if account.api.is_some() && !caller.is_admin() {
-            faults.push(Violation::new("/api", "only an admin may name another address of the service"));
+            faults.push(Violation::new("/api", "Only an admin may set another address for the service."));
         }
         if let Some(site) = text("site") {
             let site = site.trim_start_matches("https://").trim_end_matches('/').to_owned();
             if !caller.is_admin() && !self.is_site(&provider, &site) {
-                faults.push(Violation::new("/site", "only an admin may name a site outside the service's own"));
+                faults.push(Violation::new("/site", "Only an admin may set a site outside the service's own domain."));
             }
             account.details.insert("site".into(), site);
         }
@@ -145,7 +145,7 @@ impl AccountStore {
         let mut flag = |name: &str| {
             let value = changes.get(name)?.decode::<bool>().ok();
             if value.is_none() {
-                faults.push(Violation::new(violation::step(name), format!("`{name}` must be true or false")));
+                faults.push(Violation::new(violation::step(name), format!("`{name}` must be true or false.")));
             }
             value
         };
@@ -204,18 +204,18 @@ impl AccountStore {
         faults.extend(not_text(form, &[CLIENT_SECRET]));
         let client_id = form.text("client_id").filter(|id| !id.is_empty() && id.len() <= 512);
         if client_id.is_none() {
-            faults.push(Violation::new("/client_id", "`client_id` must be the id of the app"));
+            faults.push(Violation::new("/client_id", "`client_id` must be the client id of the OAuth app."));
         }
         if !faults.is_empty() {
             return Err(violation::error(&faults));
         }
         match self.provider(provider) {
             None => {
-                return Err(Error::new(ErrorKind::NotFound, format!("there is no provider `{provider}`")));
+                return Err(Error::new(ErrorKind::NotFound, format!("There is no provider `{provider}`.")));
             }
             Some(definition) if definition.app.is_some() => {
-                let message = format!("the app of `{provider}` is managed by the file");
-                return Err(Error::new(ErrorKind::Conflict, message).hint("change it in the config file"));
+                let message = format!("The app of `{provider}` is managed by the config file.");
+                return Err(Error::new(ErrorKind::Conflict, message).hint("Change it in the config file."));
             }
             Some(_) => {}
         }
@@ -243,7 +243,7 @@ impl AccountStore {
         let taken = self.secret_store.store().take_document(PROVIDER, provider, now_ms()).await?;
         self.secret_store.remove(&safe_of(provider), None).await?;
         self.read().await?;
-        taken.map(drop).ok_or_else(|| Error::new(ErrorKind::NotFound, format!("`{provider}` has no app in the store")))
+        taken.map(drop).ok_or_else(|| Error::new(ErrorKind::NotFound, format!("No app is stored for `{provider}`.")))
     }
 }
 
@@ -253,8 +253,8 @@ pub(super) fn may_change(caller: &Caller) -> Result<(), Error> {
     if caller.project.is_none() && caller.scopes.contains(Scopes::ADMIN) {
         return Ok(());
     }
-    let error = Error::new(ErrorKind::Authorization, "this caller may not change accounts")
-        .hint("it needs the scope `admin`, outside any project; or use `hikite account` at the terminal");
+    let error = Error::new(ErrorKind::Authorization, "You are not allowed to change accounts.")
+        .hint("Use a token with the scope `admin` that belongs to no project, or run `hikite account` in a terminal.");
     Err(Error { insufficient_scope: true, ..error })
 }
 
@@ -267,20 +267,20 @@ impl AccountStore {
 /// Reports the members that are present but not strings.
 fn not_text<'a>(form: &'a Object, members: &'a [&str]) -> impl Iterator<Item = Violation> + 'a {
     let wrong = |member: &&&str| form.get(member).is_some_and(|value| value.text().is_none());
-    let fault = |member: &&str| Violation::new(violation::step(member), format!("`{member}` must be a string"));
+    let fault = |member: &&str| Violation::new(violation::step(member), format!("`{member}` must be a string."));
     members.iter().filter(wrong).map(fault)
 }
 
 fn unknown_members(form: &Object, known: &[&str]) -> Vec<Violation> {
     let fault = |name: &str| {
         let near = suggestion::did_you_mean(name, known.iter().copied());
-        let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-        Violation::new(violation::step(name), format!("Unknown member `{name}`{hint}"))
+        let hint = near.map(|near| format!(" {near}")).unwrap_or_default();
+        Violation::new(violation::step(name), format!("Unknown member `{name}`.{hint}"))
     };
     form.unknown(known).map(fault).collect()
 }
 
 fn unknown(id: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("there is no account `{id}`"))
-        .hint("`hikite account list` names those there are")
+    Error::new(ErrorKind::NotFound, format!("There is no account `{id}`."))
+        .hint("Run `hikite account list` to see all accounts.")
 }

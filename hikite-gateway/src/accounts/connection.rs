@@ -154,7 +154,7 @@ impl AccountStore {
         let entry = self.secret_store.store().entry(CONNECTION, id, now_ms()).await?;
         let entry = entry.filter(|entry| entry.owner == subject);
         let entry =
-            entry.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such connection, or its time is over"))?;
+            entry.ok_or_else(|| Error::new(ErrorKind::NotFound, "This connection does not exist or has expired."))?;
         let form = entry.form.object().unwrap_or_default();
         let or_null = |name: &str| form.text(name).map_or_else(Raw::null, Raw::from);
         let shown = Object::default()
@@ -246,8 +246,9 @@ impl AccountStore {
     ) -> Result<Arc<Account>, Error> {
         if let Some(error) = &returned.error {
             let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
-            let error = Error::new(ErrorKind::AccountRequired, format!("{} said no: `{word}`", waiting.title));
-            return Err(error.hint("begin again, and allow what is asked for"));
+            let error =
+                Error::new(ErrorKind::AccountRequired, format!("{} rejected the connection: `{word}`.", waiting.title));
+            return Err(error.hint("Start again and grant the requested access."));
         }
         let code = returned.code.clone().ok_or_else(invalid_link)?;
         let (provider, app) = self.connectable(&waiting.provider).await?;
@@ -382,6 +383,6 @@ fn hash(text: &str) -> String {
 
 /// Builds the one error for all bad links: it must not reveal what is wrong with them.
 fn invalid_link() -> Error {
-    Error::new(ErrorKind::NotFound, "this link is not good, or not any more")
-        .hint("ask for a new one: `hikite account connect`")
+    Error::new(ErrorKind::NotFound, "This link is invalid or has expired.")
+        .hint("Get a new one with `hikite account connect`.")
 }

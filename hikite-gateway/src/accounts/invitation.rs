@@ -44,7 +44,7 @@ impl AccountStore {
     pub(super) async fn with_link(&self, error: Error, provider: &str, context: &CallContext) -> Error {
         match self.link_for(provider, context).await {
             Some(link) => {
-                error.hint(format!("give this address to the user, who connects it again there: {}", link.url.expose()))
+                error.hint(format!("Ask the user to connect the account again at this address: {}", link.url.expose()))
             }
             None => error,
         }
@@ -59,7 +59,7 @@ impl AccountStore {
         let title = self.provider(provider).map_or_else(|| provider.to_owned(), |provider| provider.title);
         let params = Object::default()
             .with("mode", "url")
-            .with("message", format!("Connect an account with {title} to go on."))
+            .with("message", format!("Connect an account with {title} to continue."))
             .with("url", link.url.expose())
             .with("elicitationId", link.id.as_str());
         let question = InputRequest { kind: InputRequestKind::Elicitation, params: params.raw(), key: None };

@@ -57,6 +57,6 @@ impl AccountStore {
 }
 
 fn owner_not_allowed() -> Error {
-    Error::new(ErrorKind::Authorization, "this user may no longer connect accounts")
-        .hint("ask whoever runs this hikite")
+    Error::new(ErrorKind::Authorization, "This user is no longer allowed to connect accounts.")
+        .hint("Ask the administrator of this server.")
 }

@@ -116,16 +116,20 @@ impl AccountStore {
         let Some(provider) = self.provider(name) else {
             let known: Vec<String> =
                 self.settings.load().providers.iter().map(|provider| provider.name.clone()).collect();
-            let error = Error::new(ErrorKind::NotFound, format!("there is no provider `{name}`"));
-            return Err(error.hint(format!("there are: {}", known.join(", "))));
+            let error = Error::new(ErrorKind::NotFound, format!("There is no provider `{name}`."));
+            return Err(error.hint(format!("Available providers: {}.", known.join(", "))));
         };
         match self.app(&provider).await? {
             Some(app) => Ok((provider, app)),
-            None => Err(Error::new(ErrorKind::AccountRequired, format!("hikite is no app of {}", provider.title))
-                .hint(format!(
-                    "the owner registers one there and gives its id and secret with `hikite provider set {name}` or in \
-                     `providers.{name}.oauth` of the config; or a token with `hikite account add {name}`"
-                ))),
+            None => Err(Error::new(
+                ErrorKind::AccountRequired,
+                format!("No OAuth app is registered with {}.", provider.title),
+            )
+            .hint(format!(
+                "The owner registers an app there and sets its client id and secret with `hikite provider set \
+                     {name}` or in `providers.{name}.oauth` of the config. Or add a token with `hikite account add \
+                     {name}`."
+            ))),
         }
     }
 }

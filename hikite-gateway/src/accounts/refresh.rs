@@ -73,7 +73,7 @@ impl AccountStore {
                 Err(error) => return Err(error),
             }
         }
-        Err(Error::new(ErrorKind::UpstreamUnavailable, "the account's tokens end faster than they come"))
+        Err(Error::new(ErrorKind::UpstreamUnavailable, "The account's tokens expire as soon as they are issued."))
     }
 
     /// Returns the cached tokens, else those in the secret store.
@@ -142,7 +142,10 @@ impl AccountStore {
                 return outcome;
             }
             if Instant::now() > give_up_at {
-                return Err(Error::new(ErrorKind::Overloaded, "another process is still renewing the account's token"));
+                return Err(Error::new(
+                    ErrorKind::Overloaded,
+                    "Another process is still refreshing the account's token.",
+                ));
             }
             tokio::time::sleep(self.timing.poll_interval).await;
         }
@@ -160,7 +163,7 @@ impl AccountStore {
             return self.load(account).await;
         }
         if current.attempt.is_some() {
-            tracing::warn!(account = %account.id, provider = %account.provider, "an earlier refresh is not known to have ended; its token is tried again");
+            tracing::warn!(account = %account.id, provider = %account.provider, "an earlier token refresh has no recorded result; retrying with its token");
         }
         let mut form =
             vec![("grant_type".to_owned(), Secret::hidden("refresh_token")), ("refresh_token".to_owned(), refresh)];
@@ -237,7 +240,7 @@ impl AccountStore {
             }
         };
         if let Err::<(), Error>(error) = outcome.await {
-            tracing::warn!(account = %account.id, %error, "how the account stands could not be written down");
+            tracing::warn!(account = %account.id, %error, "failed to store the state of the account");
         }
     }
 }
@@ -261,13 +264,13 @@ fn token_part(account: &Account, refused: &Secret) -> Secret {
 
 fn over(account: &Account) -> Error {
     let message = format!(
-        "the account `{}` with `{}` has to be connected again: its token is not taken any more",
+        "The account `{}` with `{}` has to be connected again because its token is no longer accepted.",
         account.name, account.provider
     );
     Error::new(ErrorKind::AccountRequired, message)
-        .hint(format!("the user runs `hikite account connect {}`", account.provider))
+        .hint(format!("The user runs `hikite account connect {}`.", account.provider))
 }
 
 fn stopping() -> Error {
-    Error::new(ErrorKind::Overloaded, "hikite is stopping")
+    Error::new(ErrorKind::Overloaded, "hikite is shutting down.")
 }

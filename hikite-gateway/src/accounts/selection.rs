@@ -42,9 +42,9 @@ pub(crate) fn requested(params: &mut Object) -> Result<Option<String>, Error> {
         return Ok(None);
     }
     let account = account.text().filter(|name| !name.is_empty());
-    account
-        .map(Some)
-        .ok_or_else(|| Error::new(ErrorKind::Validation, format!("`_meta[\"{META}\"]` must be the name of an account")))
+    account.map(Some).ok_or_else(|| {
+        Error::new(ErrorKind::Validation, format!("`_meta[\"{META}\"]` must be the name of an account."))
+    })
 }
 
 impl Gateway {

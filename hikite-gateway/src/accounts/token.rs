@@ -132,14 +132,14 @@ impl TokenOutcome {
     ) -> Self {
         let body = Raw::parse(answer.body.expose().to_owned()).ok().and_then(|raw| raw.object());
         let Some(body) = body else {
-            return Self::Transient(format!("it answered {} without JSON", answer.status));
+            return Self::Transient(format!("it returned {} without JSON", answer.status));
         };
         // Some providers send errors with a success status.
         if let Some(error) = body.text("error") {
             return Self::refusal(&error, answer.status);
         }
         let Some(access) = body.text("access_token").filter(|_| (200..300).contains(&answer.status)) else {
-            return Self::Transient(format!("it answered {} without a token", answer.status));
+            return Self::Transient(format!("it returned {} without a token", answer.status));
         };
         let seconds = body
             .get("expires_in")
@@ -180,16 +180,20 @@ impl TokenOutcome {
 pub(super) fn failed(title: &str, said: TokenOutcome) -> Error {
     match said {
         TokenOutcome::GrantEnded => {
-            Error::new(ErrorKind::AccountRequired, format!("{title} takes the account's token no more"))
+            Error::new(ErrorKind::AccountRequired, format!("{title} no longer accepts the account's token."))
         }
         TokenOutcome::Refused(word) => {
-            Error::new(ErrorKind::AccountRequired, format!("{title} refuses this hikite: `{word}`"))
-                .hint("the owner looks at the app's id and secret: `providers` of the config, or `hikite provider set`")
+            Error::new(ErrorKind::AccountRequired, format!("{title} rejected the OAuth client: `{word}`.")).hint(
+                "The owner checks the client id and secret of the app in `providers` of the config or with `hikite \
+                 provider set`.",
+            )
         }
         TokenOutcome::Transient(word) => {
-            Error::new(ErrorKind::UpstreamUnavailable, format!("{title} gives no tokens at present: {word}"))
-                .hint("try again in a moment")
+            Error::new(ErrorKind::UpstreamUnavailable, format!("{title} does not issue tokens at the moment: {word}."))
+                .hint("Try again in a moment.")
         }
-        TokenOutcome::Tokens(..) => Error::new(ErrorKind::Internal, "tokens are no failure"),
+        TokenOutcome::Tokens(..) => {
+            Error::new(ErrorKind::Internal, "This response contains tokens and is not an error.")
+        }
     }
 }

@@ -32,8 +32,8 @@ impl AccountStore {
         loop {
             let answer = tokio::time::timeout(each, self.endpoint.post(request.clone())).await;
             let answer = answer.unwrap_or_else(|_| {
-                let message = format!("{} does not answer", provider.title);
-                Err(Error::new(ErrorKind::UpstreamUnavailable, message).hint("try again in a moment"))
+                let message = format!("{} does not respond.", provider.title);
+                Err(Error::new(ErrorKind::UpstreamUnavailable, message).hint("Try again in a moment."))
             });
             let asked_to_wait = answer.as_ref().ok().and_then(|answer| answer.retry_after);
             let said = answer.map(|answer| TokenOutcome::read(provider, &answer, before, now_ms()));
@@ -48,7 +48,7 @@ impl AccountStore {
             if !is_short || made > RETRY.attempts || Instant::now() + backoff >= end {
                 return said;
             }
-            tracing::debug!(provider = %provider.name, attempt = made, "the token endpoint is asked again");
+            tracing::debug!(provider = %provider.name, attempt = made, "retrying the token request");
             tokio::time::sleep(backoff).await;
         }
     }

@@ -40,8 +40,10 @@ impl AccountStore {
             let title = self
                 .provider(&account.provider)
                 .map_or_else(|| format!("`{}`", account.provider), |provider| provider.title);
-            return Err(Error::new(ErrorKind::Validation, format!("{title} refuses the credential: {words}"))
-                .hint("nothing was kept; make a new one at the service, give it whole, and allow what is asked for"));
+            return Err(Error::new(ErrorKind::Validation, format!("{title} rejected the credential: {words}")).hint(
+                "Nothing was saved. Create a new credential at the service, paste it completely, and grant the \
+                 requested access.",
+            ));
         }
         account.status = AccountStatus::Unverified;
         note(account, &proof);
@@ -68,7 +70,7 @@ impl AccountStore {
         self.update_account(account, |account| note(account, &proof)).await;
         self.read_store().await?;
         self.known.load().by_id(&account.id).ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, "the account was removed meanwhile").hint("list the accounts again")
+            Error::new(ErrorKind::NotFound, "The account was removed in the meantime.").hint("List the accounts again.")
         })
     }
 
@@ -77,12 +79,12 @@ impl AccountStore {
         let provider = id.strip_prefix(FROM_FILE).and_then(|rest| rest.strip_prefix(':'));
         let provider = provider.filter(|provider| self.settings.load().from_file.contains_key(*provider));
         let provider = provider.ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("there is no account `{id}`"))
-                .hint("`hikite account list` names those there are")
+            Error::new(ErrorKind::NotFound, format!("There is no account `{id}`."))
+                .hint("Run `hikite account list` to see all accounts.")
         })?;
         let proof = match self.configured.credential(provider, &CallContext::unattended()).await {
             Ok(Some(credential)) => self.verifier.verify(provider, credential).await,
-            Ok(None) => CredentialVerdict::Refused("the config has no token for it".into()),
+            Ok(None) => CredentialVerdict::Refused("The config has no token for it.".into()),
             Err(error) => CredentialVerdict::Refused(error.message.into()),
         };
         let mut known = self.configured_state(provider);
@@ -93,7 +95,7 @@ impl AccountStore {
             .objects(&Caller::owner(), false)
             .into_iter()
             .find(|object| object.object().and_then(|object| object.text("id")).as_deref() == Some(id.as_str()));
-        found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no account `{DEFAULT}`")))
+        found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("There is no account `{DEFAULT}`.")))
     }
 
     pub(super) fn configured_state(&self, provider: &str) -> ConfiguredStatus {

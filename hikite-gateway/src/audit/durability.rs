@@ -145,15 +145,21 @@ impl AuditQueue {
             Ok(Ok(true)) if sent => Ok(()),
             // A policy that lets calls run without a record also lets their answers out without one.
             _ if self.rules.when_full == QueueFullPolicy::DropAndCount => Ok(()),
-            _ => Err(Error::new(ErrorKind::ToolExecution, "this was done, but its audit record could not be written")
-                .hint("do not repeat it before looking at its effect; the answer is withheld because `audit.durability` is `strict`")),
+            _ => Err(Error::new(
+                ErrorKind::ToolExecution,
+                "The call was executed, but its audit record could not be written.",
+            )
+            .hint(
+                "Check its effect before you repeat it. The result is withheld because `audit.durability` is \
+                 `strict`.",
+            )),
         }
     }
 }
 
 /// Builds the error of a call that is refused because it cannot be recorded.
 pub(super) fn refusal() -> Error {
-    Error::new(ErrorKind::Overloaded, "this cannot be recorded now, and is not done")
-        .hint("try again later; the audit's store is full, too slow or away, and the log of hikite says why")
+    Error::new(ErrorKind::Overloaded, "The call was not executed because its audit record cannot be written.")
+        .hint("Try again later. The audit store is full, too slow or unreachable; the log of hikite has the reason.")
         .after(RETRY_AFTER)
 }

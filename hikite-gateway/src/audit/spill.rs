@@ -36,7 +36,7 @@ impl SpillFile {
 
     fn write(&mut self, records: &[AuditRecord]) -> io::Result<()> {
         if self.open.is_none() {
-            let folder = self.folder.as_ref().ok_or_else(|| io::Error::other("there is no folder for it"))?;
+            let folder = self.folder.as_ref().ok_or_else(|| io::Error::other("there is no folder for the file"))?;
             let path = folder.join(format!("{UNWRITTEN_FILE}{}.jsonl", now_ms()));
             let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
             self.open = Some((path, BufWriter::new(file), AuditChain::new(0, "")));
@@ -59,7 +59,7 @@ impl SpillFile {
             }
             return Err(error);
         }
-        let (path, file, _) = open.ok_or_else(|| io::Error::other("nothing was kept"))?;
+        let (path, file, _) = open.ok_or_else(|| io::Error::other("no records were saved"))?;
         let synced = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
         if let Err(error) = synced {
             let _ = std::fs::remove_file(&path);

@@ -189,10 +189,10 @@ impl AuditWriter {
         let outcome = tokio::select! {
             outcome = &mut appending => outcome,
             () = tokio::time::sleep(SLOW_AFTER) => {
-                health.set(Some("does not answer".into()));
+                health.set(Some("does not respond".into()));
                 match tokio::time::timeout(STUCK_AFTER, appending).await {
                     Ok(outcome) => outcome,
-                    Err(_) => return Err("the store does not answer".into()),
+                    Err(_) => return Err("the store does not respond".into()),
                 }
             }
         };
@@ -219,12 +219,12 @@ impl AuditWriter {
                 tracing::error!(
                     records,
                     file = %file.display(),
-                    "the store did not take the last records of the audit: they are kept in a file beside it"
+                    "the store did not accept the last audit records; they are saved in a file next to it"
                 );
                 *self.queue.spill_file.lock() = Some(file);
             }
             Err(error) => {
-                tracing::error!(records, %error, "records of the audit are lost: neither the store nor a file takes them");
+                tracing::error!(records, %error, "audit records are lost: neither the store nor a file accepts them");
             }
         }
     }
@@ -246,9 +246,9 @@ impl AuditWriter {
     fn tell(&mut self, error: Option<&String>) {
         match error {
             Some(error) if self.is_healthy => {
-                tracing::warn!("the audit cannot be written, and waits: {error}");
+                tracing::warn!("audit records cannot be written and are queued: {error}");
             }
-            None if !self.is_healthy => tracing::info!("the audit is written again"),
+            None if !self.is_healthy => tracing::info!("audit records are written again"),
             _ => {}
         }
         self.is_healthy = error.is_none();
@@ -274,10 +274,10 @@ fn log_trim_pause(before: Option<ClockJump>, now: Option<ClockJump>) {
         Some(jump) if before.is_none() => tracing::warn!(
             expected = rfc3339(jump.expected),
             found = rfc3339(jump.found),
-            "the clock of this machine jumped by more than a day: nothing is removed for its age; \
-             if the clock is right, confirm it with `hikite audit resume-trim`"
+            "the clock of this machine jumped by more than a day; no records are deleted by age until you confirm \
+             the clock with `hikite audit resume-trim`"
         ),
-        None if before.is_some() => tracing::info!("records that are too old are removed again"),
+        None if before.is_some() => tracing::info!("old audit records are deleted again"),
         _ => {}
     }
 }

@@ -8,7 +8,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::source::{Backchannel, BoxFuture, CallContext, InputRequest, InputRequestKind};
 
 /// Hint for a tool that needs to ask its user.
-pub(super) const CALL_ALONE_HINT: &str = "call the tool alone, outside a batch";
+pub(super) const CALL_ALONE_HINT: &str = "Call the tool alone, outside a batch.";
 
 struct TaskBackchannel {
     back: Arc<dyn Backchannel>,
@@ -37,8 +37,8 @@ impl Backchannel for TaskBackchannel {
         if self.asks {
             return self.back.ask(question);
         }
-        let refused =
-            Error::new(ErrorKind::MethodNotFound, "nobody can be asked anything in a batch").hint(CALL_ALONE_HINT);
+        let refused = Error::new(ErrorKind::MethodNotFound, "Tools cannot ask the user anything in a batch.")
+            .hint(CALL_ALONE_HINT);
         Box::pin(std::future::ready(Err(refused.rpc())))
     }
 }

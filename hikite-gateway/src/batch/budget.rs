@@ -92,9 +92,9 @@ impl Drop for Reservation {
 }
 
 fn too_much() -> Error {
-    Error::new(ErrorKind::PayloadTooLarge, "the results of this batch are too large to be kept together").hint(
-        "take only a part of them with `select`, or make several batches; `limits.answer_bytes` is the limit, against \
-         which values count as they are held in memory: several times what they take as text",
+    Error::new(ErrorKind::PayloadTooLarge, "The results of this batch are too large to be held together.").hint(
+        "Select a part of them with `select`, or send several batches. The limit is `limits.answer_bytes`; it \
+         counts values as they are held in memory, which is several times their size as text.",
     )
 }
 

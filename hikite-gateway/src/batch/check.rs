@@ -27,9 +27,9 @@ const FAULTS: usize = 50;
 const READ_COST: usize = 2;
 const NAME_COST: usize = 32;
 
-const HINT: &str = "nothing was run; correct the tasks and send the batch again";
+const HINT: &str = "Nothing was run. Correct the tasks and send the batch again.";
 
-const UNAVAILABLE_HINT: &str = "nothing was run; send the batch again once the servers it names are there";
+const UNAVAILABLE_HINT: &str = "Nothing was run. Send the batch again when the servers it uses are available.";
 
 /// A plan that passed all checks.
 pub(super) struct CheckedPlan {
@@ -152,7 +152,7 @@ fn no_tool(view: &View, caller: &Caller, (at, task): (usize, &Task), error: &Err
         ErrorKind::ToolNotFound => near(view, &task.tool),
         _ => error.hint.as_deref().map(str::to_owned),
     };
-    let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+    let hint = hint.map(|hint| format!(" {hint}")).unwrap_or_default();
     Violation::new(format!("/commands/{at}/tool"), format!("task `{}`: {}{hint}", task.id, error.message))
 }
 

@@ -103,7 +103,7 @@ fn error_of(error: &Error) -> Object {
     let shown = Object::default().with("code", error.code()).with("message", message);
     // A single call returns the schema with the error; here it would be repeated for every task.
     let hint = match (&error.schema, &error.hint) {
-        (Some(_), _) if error.kind == ErrorKind::Validation => Some("correct the params of this task"),
+        (Some(_), _) if error.kind == ErrorKind::Validation => Some("Correct the params of this task."),
         (_, hint) => hint.as_deref(),
     };
     match hint {

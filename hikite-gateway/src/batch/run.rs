@@ -228,7 +228,7 @@ impl<'a> BatchRun<'a> {
                 Ok(call_output) => call_outputs[index] = Some(call_output),
                 Err(_) if task.on_error == OnError::Continue => {}
                 Err(error) => {
-                    let message = format!("element {index}: {}", error.message);
+                    let message = format!("Element {index}: {}", error.message);
                     return Err(Error { message: message.into(), ..error });
                 }
             }
@@ -336,11 +336,11 @@ fn items(list: Result<Value, UnresolvedReference>, most: usize) -> Result<Vec<Va
     match list.map_err(not_there)? {
         Value::Array(items) if items.len() <= most => Ok(items),
         Value::Array(items) => {
-            let message = format!("`for_each` has {} elements; {most} are the most", items.len());
-            Err(Error::new(ErrorKind::Validation, message).hint("take a part of the list with `select`"))
+            let message = format!("`for_each` has {} elements; the limit is {most}.", items.len());
+            Err(Error::new(ErrorKind::Validation, message).hint("Select a part of the list with `select`."))
         }
-        _ => Err(Error::new(ErrorKind::Validation, "`for_each` must be a list")
-            .hint("refer to the list itself, like `${search.results}`")),
+        _ => Err(Error::new(ErrorKind::Validation, "`for_each` must be a list.")
+            .hint("Refer to the list itself, for example `${search.results}`.")),
     }
 }
 
@@ -355,10 +355,10 @@ fn answer(result: &Raw) -> Result<ToolOutput, Error> {
     if memchr::memmem::find(result.bytes(), b"\"resultType\"").is_some() {
         match result.object().and_then(|members| members.text("resultType")).as_deref() {
             Some("input_required") => {
-                return unfinished("the tool wants to ask something, and nobody can be asked in a batch");
+                return unfinished("The tool wants to ask the user something, which is not possible in a batch.");
             }
             Some("task") => {
-                return unfinished("the tool goes on in the background, and a batch does not wait for it");
+                return unfinished("The tool continues in the background, and a batch does not wait for it.");
             }
             _ => {}
         }
@@ -367,6 +367,6 @@ fn answer(result: &Raw) -> Result<ToolOutput, Error> {
     if !answer.failed {
         return Ok(answer);
     }
-    let words = if answer.text.is_empty() { "the tool failed and does not say why" } else { &answer.text };
+    let words = if answer.text.is_empty() { "The tool failed without an error message." } else { &answer.text };
     Err(Error::new(ErrorKind::ToolExecution, words))
 }

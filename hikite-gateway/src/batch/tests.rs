@@ -147,8 +147,8 @@ async fn a_list_must_be_one_and_not_too_long() {
     for (list, status, said) in [
         (json!([]), "each ok", None),
         (json!([1, 2, 3]), "each ok", None),
-        (json!([1, 2, 3, 4]), "each error", Some("`for_each` has 4 elements; 3 are the most")),
-        (json!({ "a": 1 }), "each error", Some("`for_each` must be a list")),
+        (json!([1, 2, 3, 4]), "each error", Some("`for_each` has 4 elements; the limit is 3.")),
+        (json!({ "a": 1 }), "each error", Some("`for_each` must be a list.")),
     ] {
         let tasks = json!([
             task("list", "echo", json!({ "it": list })),
@@ -202,7 +202,7 @@ async fn what_is_filled_in_is_held_against_the_schema_like_any_call() {
     let error = &document["tasks"][1]["error"];
     assert_eq!(
         (&error["code"], &error["hint"]),
-        (&json!("VALIDATION_ERROR"), &json!("correct the params of this task"))
+        (&json!("VALIDATION_ERROR"), &json!("Correct the params of this task."))
     );
     assert_eq!(scene.stage.calls(), ["echo"]);
 }

@@ -98,7 +98,7 @@ impl ModuleDescription {
             .with("module", &*module.name)
             .with("hash", &*self.hash)
             .with("unchanged", Raw::of(&true))
-            .with("hint", "you have it already; `refresh: true` sends it again")
+            .with("hint", "already sent; `refresh: true` sends it again")
             .raw()
     }
 }
@@ -208,14 +208,12 @@ fn prompts(listing: &Listing, depth: Depth) -> Raw {
 /// Returns the note on how to get the omitted details.
 fn note(depth: Depth) -> &'static str {
     match depth {
-        Depth::Names => {
-            "too long to be sent whole, so these are names; `tools: [names]` beside `modules` shows those in full"
-        }
+        Depth::Names => "too long, so only names are listed; `tools: [names]` beside `modules` shows those in full",
         Depth::Plain => {
-            "too long to be sent whole, so what parameters mean is left out; `tools: [names]` beside `modules` tells it"
+            "too long, so parameter descriptions are left out; `tools: [names]` beside `modules` shows them"
         }
         Depth::Signatures | Depth::Schemas => {
-            "too long to be sent whole, so these are signatures; `tools: [names]` beside `modules` sends their schemas"
+            "too long, so only signatures are listed; `tools: [names]` beside `modules` sends their schemas"
         }
     }
 }

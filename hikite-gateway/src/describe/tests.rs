@@ -280,7 +280,7 @@ async fn one_that_is_down_or_unknown_does_not_hide_the_others() {
     assert!(some[0]["tools"].is_array());
     assert_eq!(some[1]["error"]["code"], "UPSTREAM_UNAVAILABLE");
     assert_eq!(some[2]["error"]["code"], "NOT_FOUND");
-    assert_eq!(some[2]["error"]["hint"], "did you mean `notion`?");
+    assert_eq!(some[2]["error"]["hint"], "Did you mean `notion`?");
     let none = result(&gateway, json!({ "modules": ["jira", "notin"] })).await;
     assert_eq!((&none["isError"], array(&none).len()), (&json!(true), 2));
     let since = tokio::time::Instant::now();
@@ -302,7 +302,7 @@ async fn single_tools_are_shown_alone_and_unknown_ones_told() {
     let two = open(&gateway, json!({ "module": "notion", "tools": ["search", "get_pag"] })).await;
     assert_eq!(two[0]["tools"].as_array().map(Vec::len), Some(1));
     assert_eq!(two[1]["tool"], "get_pag");
-    assert_eq!(two[1]["error"]["hint"], "did you mean `get_page`?");
+    assert_eq!(two[1]["error"]["hint"], "Did you mean `get_page`?");
     let none = result(&gateway, json!({ "module": "notion", "tools": ["nope"] })).await;
     assert_eq!(none["structuredContent"]["error"]["code"], "TOOL_NOT_FOUND");
     gateway.switch("notion:search", false).await.expect("off");
@@ -385,11 +385,11 @@ async fn tools_resources_and_prompts_are_called() {
     assert_eq!(got, r#"user: prompts/get {"name":"summarize","arguments":{"page_id":"7"},"_meta":{"x":1}}"#);
     assert_eq!(call(json!({ "prompt": "summarize" })).await.split('/').next(), Some("user: prompts"));
     let wrong = call(json!({ "module": "notion", "prompt": "sumarize" })).await;
-    assert!(wrong.contains("did you mean `summarize`?"), "{wrong}");
+    assert!(wrong.contains("Did you mean `summarize`?"), "{wrong}");
     let wrong = call(json!({ "module": "notion", "tool": "serch" })).await;
-    assert!(wrong.contains("TOOL_NOT_FOUND") && wrong.contains("did you mean `search`?"), "{wrong}");
+    assert!(wrong.contains("TOOL_NOT_FOUND") && wrong.contains("Did you mean `search`?"), "{wrong}");
     let wrong = call(json!({ "module": "noton", "tool": "search" })).await;
-    assert!(wrong.contains("there is no module `noton`; did you mean `notion`?"), "{wrong}");
+    assert!(wrong.contains("There is no module `noton`. Did you mean `notion`?"), "{wrong}");
     let wrong = call(json!({ "module": "notion", "tool": "search", "params": { "query": [] } })).await;
     assert!(wrong.contains("VALIDATION_ERROR") && wrong.contains("schema:"), "{wrong}");
 }

@@ -152,7 +152,7 @@ async fn time_runs_out_for_the_tool_the_call_and_the_breaker() {
     let begin = Instant::now();
     let error = call(&gateway, "add").await.expect_err("it hangs");
     assert_eq!((error.kind, begin.elapsed().as_secs()), (ErrorKind::Timeout, 2));
-    assert_eq!(&*error.message, "`m` did not answer within 2 s");
+    assert_eq!(&*error.message, "`m` did not answer within 2 s.");
     let has_short_timeout = CallOptions { timeout: Some(Duration::from_millis(10)), ..CallOptions::default() };
     for _ in 0..50 {
         let Command::Call { target, params, .. } = command("add", "{}") else { unreachable!() };

@@ -58,7 +58,7 @@ pub(super) fn page(pages: &[String], number: u32) -> Result<&str, Error> {
     pages.get(at).map(String::as_str).ok_or_else(|| {
         let count = pages.len();
         let are = if count == 1 { "is 1 page".to_owned() } else { format!("are {count} pages") };
-        Error::new(ErrorKind::Validation, format!("there is no page {number}: there {are}"))
+        Error::new(ErrorKind::Validation, format!("There is no page {number}: there {are}."))
     })
 }
 
@@ -66,7 +66,7 @@ pub(super) fn page(pages: &[String], number: u32) -> Result<&str, Error> {
 pub(super) fn search(lines: &ResultLines, wanted: &str, size: usize) -> String {
     let needle = wanted.trim().to_lowercase();
     let found: Vec<NestedLine<'_>> = lines.nested().filter(|line| line.text.to_lowercase().contains(&needle)).collect();
-    let mut text = format!("{} of {} lines hold `{}`", found.len(), lines.all.len(), wanted.trim());
+    let mut text = format!("{} of {} lines contain `{}`", found.len(), lines.all.len(), wanted.trim());
     let mut said: Vec<usize> = Vec::new();
     for (count, line) in found.iter().enumerate() {
         let mut more = String::new();
@@ -77,7 +77,7 @@ pub(super) fn search(lines: &ResultLines, wanted: &str, size: usize) -> String {
         let _ = write!(more, "\n{}: {}", line.at + 1, excerpt(line.text.trim_start(), &needle, size / 4));
         if text.len() + more.len() > size {
             let left = found.len() - count;
-            let _ = write!(text, "\n[left out: {left} more lines; look for something that fewer of them hold]");
+            let _ = write!(text, "\n[left out: {left} more lines; search for something that fewer lines contain]");
             return text;
         }
         said.clone_from(&line.parents);

@@ -145,8 +145,8 @@ pub(crate) fn is_on_first_page(value: &Value, shape: Option<&Shape>, short: &Com
 }
 
 fn unknown(id: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("there is no answer kept as `{}`", super::result_uri(id)))
-        .hint("answers are kept for a while, and no longer than their conversation: call the tool again")
+    Error::new(ErrorKind::NotFound, format!("There is no stored result `{}`.", super::result_uri(id)))
+        .hint("Results are stored for a limited time and end with their session. Call the tool again.")
 }
 
 /// Adds a hint for models that have only tools.
@@ -154,7 +154,7 @@ fn hinted(error: Error) -> Error {
     if error.kind != ErrorKind::NotFound || error.relayed.is_some() {
         return error;
     }
-    error.hint("`get_module_schema` names the resources of a module")
+    error.hint("`get_module_schema` lists the resources of a module.")
 }
 
 fn as_result(shown: &CompactOutput, dialect: Dialect) -> Raw {

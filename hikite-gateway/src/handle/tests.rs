@@ -203,14 +203,14 @@ async fn it_is_read_in_pages_and_by_a_text() {
         assert!(all.contains(&format!("題名 {n}")), "{n}");
     }
     let after = read(&gateway, &context, &format!("{uri}?page={}", pages + 1)).await.expect_err("none");
-    assert_eq!(&*after.message, format!("there is no page {}: there are {pages} pages", pages + 1));
+    assert_eq!(&*after.message, format!("There is no page {}: there are {pages} pages.", pages + 1));
     let found = read(&gateway, &context, &format!("{uri}?search=題名 199")).await.expect("found");
     let text = found["contents"][0]["text"].as_str().expect("text");
     assert!(text.starts_with("1 of ") && text.contains("題名 199") && !text.contains("題名 198"), "{text}");
     let none = read(&gateway, &context, &format!("{uri}?search=xyz")).await.expect("an answer");
     assert!(none["contents"][0]["text"].as_str().expect("text").starts_with("0 of "), "{none}");
     let jq = read(&gateway, &context, &format!("{uri}?jq=length")).await.expect_err("nobody runs it");
-    assert_eq!(&*jq.message, "there is no jq here");
+    assert_eq!(&*jq.message, "jq is not available here.");
     let path = read(&gateway, &context, &format!("{uri}?jq=.[7].title")).await.expect("a plain path");
     assert_eq!(path["contents"][0]["text"], "題名 7");
 }
@@ -228,7 +228,7 @@ async fn a_tool_can_read_it_and_ordinary_resources_too() {
     assert_eq!(whole["content"][0], json!({ "type": "text", "text": "one\ntwo 設計\nthree" }));
     assert_eq!(whole["content"][1]["resource"]["blob"], "AA==");
     let found = fetch(ResultPart { search: Some("設計".into()), ..ResultPart::default() }).await.expect("found");
-    assert_eq!(found["content"][0]["text"], "1 of 3 lines hold `設計`\n2: two 設計");
+    assert_eq!(found["content"][0]["text"], "1 of 3 lines contain `設計`\n2: two 設計");
     let both = fetch(ResultPart { search: Some("x".into()), page: Some(1), ..ResultPart::default() }).await;
     assert_eq!(both.expect_err("two ways").kind, ErrorKind::Validation);
 }

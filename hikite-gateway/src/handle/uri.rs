@@ -10,7 +10,7 @@ use super::result_store::PROCESS_CHARS;
 const SCHEME: &str = "result://";
 const ID_CHARS: usize = 32;
 /// Hint that lists the accepted parameters.
-const TAKES: &str = "it takes `page`, `jq` or `search`";
+const TAKES: &str = "Use `page`, `jq` or `search`.";
 const PAGES: u32 = 1_000_000;
 
 /// A parsed URI of ours.
@@ -52,15 +52,15 @@ impl ResultPart {
     pub fn read(arguments: &Object) -> Result<Self, Error> {
         let mut part = Self::default();
         for (name, value) in arguments.iter().filter(|(_, value)| !value.is_null()) {
-            let wrong = |what: &str| Error::new(ErrorKind::Validation, format!("`{name}` {what}"));
+            let wrong = |what: &str| Error::new(ErrorKind::Validation, format!("`{name}` {what}."));
             let text = || value.text().ok_or_else(|| wrong("must be a string"));
             match name {
                 "page" => {
-                    part.page = Some(value.whole().ok_or_else(|| wrong("must be a whole number from 1"))?);
+                    part.page = Some(value.whole().ok_or_else(|| wrong("must be an integer from 1"))?);
                 }
                 "jq" => part.jq = Some(text()?),
                 "search" => part.search = Some(text()?),
-                _ => return Err(wrong("says nothing of a kept answer").hint(TAKES)),
+                _ => return Err(wrong("is not an argument for reading a stored result").hint(TAKES)),
             }
         }
         joined(part, Self::default())
@@ -76,13 +76,13 @@ pub(super) fn joined(address: ResultPart, beside: ResultPart) -> Result<ResultPa
     };
     let ways = usize::from(part.page.is_some()) + usize::from(part.jq.is_some()) + usize::from(part.search.is_some());
     if ways > 1 {
-        return Err(Error::new(ErrorKind::Validation, "only one of `page`, `jq` and `search` can be wanted at once"));
+        return Err(Error::new(ErrorKind::Validation, "Only one of `page`, `jq` and `search` can be used at a time."));
     }
     if part.page == Some(0) {
-        return Err(Error::new(ErrorKind::Validation, "`page` must be a whole number from 1"));
+        return Err(Error::new(ErrorKind::Validation, "`page` must be an integer from 1."));
     }
     if part.search.as_deref().is_some_and(|text| text.trim().is_empty()) {
-        return Err(Error::new(ErrorKind::Validation, "`search` must say what is looked for"));
+        return Err(Error::new(ErrorKind::Validation, "`search` must not be empty."));
     }
     Ok(part)
 }
@@ -91,18 +91,19 @@ fn part(query: &str) -> Result<ResultPart, Error> {
     let mut part = ResultPart::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = decoded(value)
-            .ok_or_else(|| Error::new(ErrorKind::Validation, format!("`{name}` in the address is not well encoded")))?;
+        let value = decoded(value).ok_or_else(|| {
+            Error::new(ErrorKind::Validation, format!("`{name}` in the address is not encoded correctly."))
+        })?;
         match name {
             "page" => {
                 let page = value.parse().ok().filter(|page| (1..=PAGES).contains(page));
-                let wrong = || Error::new(ErrorKind::Validation, "`page` must be a whole number from 1");
+                let wrong = || Error::new(ErrorKind::Validation, "`page` must be an integer from 1.");
                 part.page = Some(page.ok_or_else(wrong)?);
             }
             "jq" => part.jq = Some(value),
             "search" => part.search = Some(value),
             _ => {
-                let message = format!("`{name}` is nothing that the address of a kept answer can say");
+                let message = format!("`{name}` is not a parameter of a stored result's address.");
                 return Err(Error::new(ErrorKind::Validation, message).hint(TAKES));
             }
         }

@@ -107,13 +107,13 @@ impl Gateway {
         metrics.push(Metric::counter(
             "hikite.caller.rate_limited",
             "{request}",
-            "Requests refused because their caller was over its rate.",
+            "Requests rejected because the caller exceeded its rate limit.",
             Point::single(float(self.meter.rate_limited.load(Ordering::Relaxed))),
         ));
         metrics.push(Metric::counter(
             "hikite.config.reloads_failed",
             "{reload}",
-            "Changed configs that were wrong; the one before stayed in force.",
+            "Config reloads that failed because the file is invalid; the previous config stays active.",
             Point::single(float(self.meter.reloads_failed.load(Ordering::Relaxed))),
         ));
         metrics.extend(self.freshness.metrics());
@@ -122,7 +122,7 @@ impl Gateway {
         metrics.push(Metric::counter(
             "hikite.trace.dropped",
             "{span}",
-            "Spans that were not sent.",
+            "Spans that were not exported.",
             Point::single(float(self.meter.tracer().map_or(0, |tracer| tracer.dropped()))),
         ));
         metrics
@@ -136,13 +136,13 @@ impl Gateway {
             Metric::gauge(
                 "hikite.views",
                 "{view}",
-                "Parts of the catalog that are held in memory for callers who see no more.",
+                "Catalog views held in memory for callers with restricted access.",
                 Point::single(count(views)),
             ),
             Metric::counter(
                 "hikite.views.built",
                 "{view}",
-                "Such parts that were built: each when it is first used, and again after what is in it changed.",
+                "Catalog views that were built.",
                 Point::single(float(built)),
             ),
         ]
@@ -168,12 +168,12 @@ impl Meter {
         vec![
             Metric::histogram(
                 "mcp.server.operation.duration",
-                "Requests of MCP clients, from their arrival to their answer.",
+                "MCP requests, from arrival to response.",
                 operations.collect(),
             ),
             Metric::histogram(
                 "http.server.request.duration",
-                "HTTP requests, from their head to the head of the answer.",
+                "HTTP requests, from request head to response head.",
                 http_requests.collect(),
             ),
         ]
@@ -200,12 +200,12 @@ fn durations(modules: &[ModuleReading<'_>]) -> [Metric; 2] {
     [
         Metric::histogram(
             "mcp.client.operation.duration",
-            "Requests to the sources of modules, each attempt by itself.",
+            "Requests to upstream sources, each attempt counted separately.",
             requests.collect(),
         ),
         Metric::histogram(
             "hikite.call.duration",
-            "Calls of modules with all waiting and all attempts, as the audit records them.",
+            "Module calls with queueing and all attempts, as recorded in the audit log.",
             calls.collect(),
         ),
     ]
@@ -219,31 +219,31 @@ fn totals(modules: &[ModuleReading<'_>]) -> [Metric; 5] {
         Metric::gauge(
             "hikite.calls.in_flight",
             "{call}",
-            "Calls under way, those that wait for their turn included.",
+            "Calls in progress, including queued ones.",
             each(|module| count(module.meter.in_flight.load(Ordering::Relaxed))),
         ),
         Metric::gauge(
             "hikite.calls.waiting",
             "{call}",
-            "Calls that wait for their turn.",
+            "Calls waiting in the queue.",
             each(|module| count(module.waiting)),
         ),
         Metric::counter(
             "hikite.cache.hits",
             "{call}",
-            "Results that were given again from the cache.",
+            "Results served from the cache.",
             each(|module| float(module.meter.cache_hits.load(Ordering::Relaxed))),
         ),
         Metric::counter(
             "hikite.retries",
             "{attempt}",
-            "Further attempts after a failure.",
+            "Retries after a failure.",
             each(|module| float(module.meter.retries.load(Ordering::Relaxed))),
         ),
         Metric::counter(
             "hikite.rate_limited",
             "{call}",
-            "Calls refused because the module was over its rate.",
+            "Calls rejected because the module exceeded its rate limit.",
             each(|module| float(module.meter.rate_limited.load(Ordering::Relaxed))),
         ),
     ]
@@ -262,7 +262,7 @@ fn answers(modules: &[ModuleReading<'_>]) -> Metric {
     Metric::counter(
         "hikite.answer",
         "By",
-        "Results that were asked for in another form: as their tools gave them, and as they went out.",
+        "Results converted to another format: size before and after.",
         points.collect(),
     )
 }
@@ -280,8 +280,8 @@ fn states(modules: &[ModuleReading<'_>]) -> [Metric; 2] {
         breaker::CircuitState::ALL.map(|state| point(module, state.word(), state == module.breaker))
     });
     [
-        Metric::gauge("hikite.upstream.state", "1", "What the source of a module does now.", upstream.collect()),
-        Metric::gauge("hikite.breaker.state", "1", "Whether a module's calls are let through.", breaker.collect()),
+        Metric::gauge("hikite.upstream.state", "1", "Current state of a module's source.", upstream.collect()),
+        Metric::gauge("hikite.breaker.state", "1", "Current state of a module's circuit breaker.", breaker.collect()),
     ]
 }
 
@@ -290,31 +290,31 @@ fn audit(counts: AuditCounts) -> [Metric; 5] {
         Metric::gauge(
             "hikite.audit.waiting",
             "{record}",
-            "Records of the audit that are not on the disk yet.",
+            "Audit records not yet on disk.",
             Point::single(count(counts.waiting)),
         ),
         Metric::counter(
             "hikite.audit.written",
             "{record}",
-            "Records of the audit that were written.",
+            "Audit records written.",
             Point::single(float(counts.written)),
         ),
         Metric::counter(
             "hikite.audit.dropped",
             "{record}",
-            "Records of the audit that found no place.",
+            "Audit records rejected because the queue is full.",
             Point::single(float(counts.dropped)),
         ),
         Metric::counter(
             "hikite.audit.trimmed",
             "{record}",
-            "Records of the audit that this process removed because they were too old or too many.",
+            "Audit records deleted by this process because of age or number.",
             Point::single(float(counts.trimmed)),
         ),
         Metric::gauge(
             "hikite.audit.trim_paused",
             "1",
-            "Whether nothing is removed for its age because this machine's clock jumped.",
+            "1 if deletion by age is paused because this machine's clock jumped, otherwise 0.",
             Point::single(if counts.paused.is_some() { 1.0 } else { 0.0 }),
         ),
     ]

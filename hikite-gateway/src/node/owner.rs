@@ -63,11 +63,12 @@ impl Nodes {
                 return other.map(Owner::Other).ok_or_else(leaving);
             }
             if self.store.take_session(session, &own, seen).await? {
-                tracing::info!("a session of a node that is gone goes on here");
+                tracing::info!("a session of a node that is gone continues here");
                 return Ok(Owner::Local);
             }
         }
-        Err(Error::new(ErrorKind::Overloaded, "too many nodes want this session").hint("try again in a moment"))
+        Err(Error::new(ErrorKind::Overloaded, "Too many nodes try to take over this session.")
+            .hint("Try again in a moment."))
     }
 
     /// Drops the cached holder of a session.
@@ -91,8 +92,8 @@ impl Nodes {
         // The node joined after the list was read.
         match self.peer(id).await? {
             Some(peer) => Ok(Some(peer)),
-            None => Err(Error::new(ErrorKind::Overloaded, "the node that holds this session is not known yet")
-                .hint("try again in a moment")),
+            None => Err(Error::new(ErrorKind::Overloaded, "The node that holds this session is not known yet.")
+                .hint("Try again in a moment.")),
         }
     }
 
@@ -107,5 +108,6 @@ impl Nodes {
 }
 
 fn leaving() -> Error {
-    Error::new(ErrorKind::Overloaded, "this node leaves, and there is no other").hint("try again in a moment")
+    Error::new(ErrorKind::Overloaded, "This node is shutting down, and there is no other.")
+        .hint("Try again in a moment.")
 }

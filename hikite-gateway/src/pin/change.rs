@@ -52,8 +52,8 @@ impl Gateway {
             if self.is_configured(&key.module)
                 && self.with_pins(|pin_store| pin_store.rule(&key.module)) == Pinning::Off
             {
-                return Err(Error::new(ErrorKind::Conflict, format!("the tools of `{}` are not pinned", key.module))
-                    .hint(format!("switch it off instead: `hikite tools disable {key}`")));
+                return Err(Error::new(ErrorKind::Conflict, format!("The tools of `{}` are not pinned.", key.module))
+                    .hint(format!("Disable the tool instead: `hikite tools disable {key}`.")));
             }
             let hash = self.with_pins(|pin_store| pin_store.pin(&key).map(|pin| Arc::clone(&pin.hash)));
             let pin = ToolPin { hash: hash.unwrap_or_default(), blocked: true, at: now_ms() };
@@ -71,12 +71,15 @@ impl Gateway {
 
     async fn approve(&self, key: &ToolKey, hash: &Arc<str>) -> Result<ToolPin, Error> {
         let offered = self.with_pins(|pin_store| pin_store.seen(key).cloned()).ok_or_else(|| {
-            Error::new(ErrorKind::Conflict, format!("`{key}` is not offered at present, so that nobody can look at it"))
-                .hint("try again when its server has told its list")
+            Error::new(
+                ErrorKind::Conflict,
+                format!("`{key}` is not offered at the moment, so its definition cannot be reviewed."),
+            )
+            .hint("Try again when its server has returned its tool list.")
         })?;
         if offered.hash != *hash {
-            return Err(Error::new(ErrorKind::Conflict, format!("`{key}` is not what was looked at any more"))
-                .hint(format!("look at it again with `hikite pin show {key}`")));
+            return Err(Error::new(ErrorKind::Conflict, format!("`{key}` has changed since you reviewed it."))
+                .hint(format!("Review it again with `hikite pin show {key}`.")));
         }
         let pin = ToolPin { hash: Arc::clone(hash), blocked: false, at: now_ms() };
         let definition = pin_record::definition_entry(&pin, &pin::pinned(&offered.definition));
@@ -95,7 +98,7 @@ impl Gateway {
         if done {
             return Ok(());
         }
-        let error = Error::new(ErrorKind::Conflict, format!("somebody else decided about `{key}` just now"));
-        Err(error.hint("look at it again"))
+        let error = Error::new(ErrorKind::Conflict, format!("Somebody else has just decided about `{key}`."));
+        Err(error.hint("Review it again."))
     }
 }

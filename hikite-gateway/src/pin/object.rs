@@ -119,9 +119,9 @@ pub(super) fn resolve(pin_store: &PinStore, name: &str) -> Result<ToolKey, Error
         return Ok(only.clone());
     }
     let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
-    let error = Error::new(ErrorKind::NotFound, format!("there is no pin of `{name}`"));
+    let error = Error::new(ErrorKind::NotFound, format!("There is no pin for `{name}`."));
     let hint = suggestion::did_you_mean(name, names.iter().map(String::as_str));
-    Err(error.hint(hint.unwrap_or_else(|| "`hikite pin list` names what is pinned".into())))
+    Err(error.hint(hint.unwrap_or_else(|| "Run `hikite pin list` to see the pinned tools.".into())))
 }
 
 pub(super) fn pinned_tool(pin_store: &PinStore, key: ToolKey) -> PinnedTool {

@@ -125,7 +125,7 @@ async fn what_changes_is_held_back_until_it_is_approved_and_its_siblings_go_on()
     call(&gateway, "a").await.expect("seen first");
     change(&gateway, &server, "second");
     check_states(&gateway, [("m:a", PinState::Changed), ("m:b", PinState::Ok)]);
-    assert_eq!(refused(&gateway).await, "the tool `m:a` is held back: it changed since it was approved");
+    assert_eq!(refused(&gateway).await, "The tool `m:a` is held back: it changed since it was approved.");
     call(&gateway, "b").await.expect("a sibling");
     let view = gateway.owner_view();
     assert_eq!(view.enabled_tools().map(|tool| &*tool.name).collect::<Vec<_>>(), ["b"]);
@@ -164,7 +164,7 @@ async fn what_was_approved_is_known_to_other_processes_and_after_a_restart() {
     call(&one, "a").await.expect("approved elsewhere");
     one.block_pin("m:a").await.expect("blocked");
     other.catch_up_with_store().await.expect("read");
-    assert_eq!(refused(&other).await, "the tool `m:a` is held back: it was blocked");
+    assert_eq!(refused(&other).await, "The tool `m:a` is held back: it was blocked.");
     let again = open(&store, &another, Pinning::Tofu).await;
     refused(&again).await;
 }
@@ -190,7 +190,7 @@ async fn where_it_is_strict_what_is_new_waits_and_where_it_is_off_nothing_does()
     server.says("first");
     let gateway = open(&store, &server, Pinning::Strict).await;
     check_states(&gateway, [("m:a", PinState::New), ("m:b", PinState::New)]);
-    assert_eq!(refused(&gateway).await, "the tool `m:a` is held back: it is new and not approved yet");
+    assert_eq!(refused(&gateway).await, "The tool `m:a` is held back: it is new and not approved yet.");
     let shown = gateway.pin("m:a").await.expect("shown").value();
     assert_eq!((&shown["before"], &shown["after"]["description"]), (&serde_json::Value::Null, &"first".into()));
     let hash = hash_of(&gateway, "m:a");
@@ -236,7 +236,7 @@ async fn who_may_not_see_a_tool_is_not_told_that_it_is_held_back() {
     let inside = gateway.view_of(&Caller::owner().within("p".into()));
     for name in ["m:a", "a", "m__a"] {
         let error = inside.tool(name).expect_err("hidden");
-        let message = format!("there is no tool `{name}`");
+        let message = format!("There is no tool `{name}`.");
         assert_eq!((error.kind, &*error.message), (ErrorKind::ToolNotFound, message.as_str()));
         assert!(error.hint.is_none_or(|hint| !hint.contains("pin")));
         assert_eq!(gateway.owner_view().tool(name).expect_err("held back").kind, ErrorKind::ToolDisabled);

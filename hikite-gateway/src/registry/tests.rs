@@ -69,11 +69,11 @@ async fn what_is_wrong_with_a_form_is_told_in_the_words_of_the_specification_and
         (json!({ "name": "-dash" }), pattern),
         (json!({ "description": "" }), "Tool description is required"),
         (json!({ "description": null }), "Tool description is required"),
-        (json!({ "name": 5 }), "`name` must be a string"),
-        (json!({ "tags": "a" }), "`tags` must be a list of at most 64 words"),
-        (json!({ "timeout": -1 }), "`timeout` must be a whole number, not negative"),
-        (json!({ "tag": ["a"] }), "Unknown member `tag`: did you mean `tags`?"),
-        (json!({ "http": null }), "`http` is required: the request that the tool makes"),
+        (json!({ "name": 5 }), "`name` must be a string."),
+        (json!({ "tags": "a" }), "`tags` must be a list of at most 64 words."),
+        (json!({ "timeout": -1 }), "`timeout` must be an integer of at least 0."),
+        (json!({ "tag": ["a"] }), "Unknown member `tag`. Did you mean `tags`?"),
+        (json!({ "http": null }), "`http` is required: the HTTP request of the tool."),
         (json!({ "http": {} }), "`url` is required"),
     ];
     for (change, message) in cases {
@@ -126,13 +126,13 @@ async fn a_tool_whose_dependency_is_missing_or_disabled_says_so() {
     gateway.register(&tool("top", &json!({ "dependencies": ["middle"] }))).await.expect("registered");
     let error = call(&gateway, "top", json!({})).await.expect_err("middle is missing");
     assert_eq!(error.kind, ErrorKind::ToolDisabled);
-    assert_eq!(&*error.message, "the tool `top` is disabled: it needs `middle`, which is not registered");
+    assert_eq!(&*error.message, "The tool `top` is disabled: it needs `middle`, which is not registered.");
     gateway.register(&tool("middle", &json!({ "dependencies": ["registered:base"] }))).await.expect("registered");
     gateway.register(&tool("base", &json!({}))).await.expect("registered");
     assert!(call(&gateway, "top", json!({})).await.is_ok());
     gateway.switch("base", false).await.expect("switched");
     let error = call(&gateway, "top", json!({})).await.expect_err("base is off, so middle is");
-    assert_eq!(&*error.message, "the tool `top` is disabled: it needs `middle`, which is disabled");
+    assert_eq!(&*error.message, "The tool `top` is disabled: it needs `middle`, which is disabled.");
     let shown = gateway.tool(&Caller::owner(), "middle").await.expect("shown").value();
     assert_eq!(shown["disabledReason"], "it needs `registered:base`, which is disabled");
 }

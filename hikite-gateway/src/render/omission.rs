@@ -12,18 +12,18 @@ pub(super) const READ_ON_BYTES: usize = LEFT_OUT_BYTES + 140;
 /// Builds the line for a stored result.
 pub(super) fn read_on(left_out: &str, id: &str, page: u32, dialect: Dialect) -> String {
     let way = way(id, dialect, Some(page));
-    format!("\n[left out: {left_out}; read on with {way} (or \"jq\", \"search\")]")
+    format!("\n[left out: {left_out}; continue with {way} (or \"jq\", \"search\")]")
 }
 
 /// Builds the line for a result that exceeds the result store, of which nothing is stored.
 pub(super) fn read_on_instead(left_out: &str) -> String {
-    let words = "the whole is not kept; ask the tool for less, or take a part with `select`";
+    let words = "the full result is not stored; ask the tool for less, or select a part with `select`";
     format!("\n[left out: {left_out}; {words}]")
 }
 
 /// Builds the hint for a call whose result could not be shown.
 pub(super) fn ran(id: &str, dialect: Dialect) -> String {
-    format!("the tool has run, and its answer is kept: {} (or \"page\", \"search\")", way(id, dialect, None))
+    format!("The tool has run and its result is stored: {} (or \"page\", \"search\")", way(id, dialect, None))
 }
 
 fn way(id: &str, dialect: Dialect, page: Option<u32>) -> String {

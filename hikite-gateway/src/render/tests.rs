@@ -162,7 +162,7 @@ async fn a_part_that_is_not_there_is_told_and_the_answer_is_kept() {
         let error = run(&gateway, wanted(None, Some(select)), Dialect::Result, None).await.expect_err(select);
         assert_eq!(error.kind, ErrorKind::Validation);
         let hint = error.hint.expect("a hint");
-        assert!(hint.contains(words) && hint.contains("the tool has run"), "{hint}");
+        assert!(hint.contains(words) && hint.contains("The tool has run."), "{hint}");
         let uri = hint.split('"').find(|part| part.starts_with("result://")).expect("an address");
         let read = Command::Read { params: Object::default().with("uri", uri) };
         let read = gateway.dispatch(read, context("owner")).await.expect("it is kept").value();
@@ -174,7 +174,7 @@ async fn a_part_that_is_not_there_is_told_and_the_answer_is_kept() {
 async fn without_a_sieve_there_is_no_jq() {
     let gateway = gateway(issues(2));
     let error = run(&gateway, wanted(None, Some("length > 1")), Dialect::Result, None).await.expect_err("none");
-    assert_eq!(&*error.message, "there is no jq here");
+    assert_eq!(&*error.message, "jq is not available here.");
 }
 
 #[tokio::test]
@@ -189,9 +189,9 @@ async fn what_does_not_fit_is_kept_and_the_last_line_says_how_to_read_on() {
         let line = text.lines().last().expect("a line");
         assert!(line.starts_with("[left out: ") && line.ends_with("(or \"jq\", \"search\")]"), "{line}");
         let way = match dialect {
-            Dialect::Result => format!(r#"read on with call {{"uri":"{handle}","page":"#),
+            Dialect::Result => format!(r#"continue with call {{"uri":"{handle}","page":"#),
             Dialect::Value => {
-                format!(r#"read on with tool_execute {{"toolKey":"{handle}","arguments":{{"page":"#)
+                format!(r#"continue with tool_execute {{"toolKey":"{handle}","arguments":{{"page":"#)
             }
         };
         assert!(line.contains(&way), "{line}");
@@ -210,7 +210,10 @@ async fn what_does_not_fit_is_kept_and_the_last_line_says_how_to_read_on() {
     let nothing = gateway_with(issues(500), Limits { results: 0, ..limits() });
     let result = run(&nothing, wanted(COMPACT, None), Dialect::Result, None).await.expect("a result").value();
     let text = result["content"][0]["text"].as_str().expect("text");
-    assert!(text.ends_with("the whole is not kept; ask the tool for less, or take a part with `select`]"), "{text}");
+    assert!(
+        text.ends_with("the full result is not stored; ask the tool for less, or select a part with `select`]"),
+        "{text}"
+    );
 }
 
 async fn read(gateway: &Gateway, uri: &str) -> serde_json::Value {

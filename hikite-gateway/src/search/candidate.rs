@@ -53,7 +53,7 @@ impl Gateway {
             SearchIndex::build(documents.collect(), None)
         };
         let Ok(index) = self.search.tasks.spawn_blocking(build).await else {
-            return Err(Error::new(ErrorKind::Internal, "the tools could not be read"));
+            return Err(Error::new(ErrorKind::Internal, "The tools could not be read."));
         };
         let encoder = self.search.settings().encoder.clone();
         let (index, encoder) = match encoder {

@@ -191,7 +191,7 @@ impl Search {
                 match self.tasks.spawn_blocking(build).await {
                     Ok(ready) => self.index_worker.publish(ready),
                     Err(error) => {
-                        tracing::error!("the search index cannot be built: {error}");
+                        tracing::error!("failed to build the search index: {error}");
                         return !self.ends();
                     }
                 }

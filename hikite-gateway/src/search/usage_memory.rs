@@ -170,7 +170,7 @@ impl UsageMemory {
             return;
         }
         if let Err(error) = store.remember(&pairs, &gone).await {
-            tracing::warn!(%error, "what search remembers could not be written down");
+            tracing::warn!(%error, "failed to store the usage history of search");
             let mut state = self.0.lock();
             state.changed.extend(changed);
             state.gone.extend(gone);

@@ -151,7 +151,7 @@ pub(super) async fn lookup_vectors(
     let rest: Vec<&str> = contents.iter().copied().filter(|content| !known.contains_key(*content)).collect();
     match gateway.registry.store.vectors(model, &rest, now_ms()).await {
         Ok(found) => known.extend(found),
-        Err(error) => tracing::debug!(%error, "vectors cannot be looked up; they are made again"),
+        Err(error) => tracing::debug!(%error, "failed to read cached vectors; they are computed again"),
     }
     known
 }
@@ -165,7 +165,7 @@ pub(super) async fn store_vectors(
 ) -> HashMap<String, Vector> {
     let made: Vec<(String, Vector)> = contents.iter().map(|content| (*content).to_owned()).zip(vectors).collect();
     if let Err(error) = gateway.registry.store.put_vectors(model, &made, now_ms()).await {
-        tracing::debug!(%error, "vectors are not kept; they are made again after the next start");
+        tracing::debug!(%error, "failed to cache vectors; they are computed again after the next start");
     }
     made.into_iter().collect()
 }

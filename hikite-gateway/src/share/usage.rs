@@ -30,19 +30,19 @@ pub fn metrics(usages: &[SlotUsage]) -> Vec<Metric> {
     let held = usages.iter().flat_map(|usage| usage.top.iter().map(move |(name, held)| (usage, name, *held)));
     let held = held.map(|(usage, name, held)| named(usage, name, float(held as u64))).collect();
     vec![
-        Metric::gauge("hikite.share.limit", "{place}", "Places there are in all.", plain(|usage| usage.all)),
-        Metric::gauge("hikite.share.taken", "{place}", "Places that are taken.", plain(|usage| usage.taken)),
-        Metric::gauge("hikite.share.held", "{place}", "Places of the callers that hold most.", held),
+        Metric::gauge("hikite.share.limit", "{place}", "Total number of slots.", plain(|usage| usage.all)),
+        Metric::gauge("hikite.share.taken", "{place}", "Slots in use.", plain(|usage| usage.taken)),
+        Metric::gauge("hikite.share.held", "{place}", "Slots held by the callers that use most.", held),
         Metric::counter(
             "hikite.share.refused",
             "{place}",
-            "Places that a caller was refused.",
+            "Slots refused to a caller.",
             counted(|usage| &usage.refused),
         ),
         Metric::counter(
             "hikite.share.evicted",
             "{place}",
-            "Places that a caller lost to another, or to itself.",
+            "Slots a caller lost to another caller or to itself.",
             counted(|usage| &usage.evicted),
         ),
     ]

@@ -26,8 +26,8 @@ impl ArgumentReader {
 
     pub(super) fn of(own: Object, known: &[&str]) -> Self {
         let fault = |name: &str| {
-            let near = suggestion::did_you_mean(name, known.iter().copied()).map(|near| format!("; {near}"));
-            Violation::new(step(name), format!("`{name}` is not an argument here{}", near.unwrap_or_default()))
+            let near = suggestion::did_you_mean(name, known.iter().copied()).map(|near| format!(" {near}"));
+            Violation::new(step(name), format!("`{name}` is not an argument of this tool.{}", near.unwrap_or_default()))
         };
         let faults = own.unknown(known).map(fault).collect();
         Self { own, faults }
@@ -55,7 +55,7 @@ impl ArgumentReader {
         let texts = raw.text().map(|one| vec![one]).or_else(|| raw.decode::<Vec<String>>().ok());
         let Some(mut texts) = texts else { return self.refuse(name, "must be a list of strings") };
         texts.retain(|text| !text.trim().is_empty());
-        if texts.len() > most { self.refuse(name, &format!("holds more than {most}")) } else { Some(texts) }
+        if texts.len() > most { self.refuse(name, &format!("has more than {most} entries")) } else { Some(texts) }
     }
 
     /// Returns the only one of these synonyms that is present; several are rejected.
@@ -64,14 +64,14 @@ impl ArgumentReader {
         let (first, second) = (argument.next()?, argument.next());
         match second {
             None => Some(first),
-            Some(second) => self.refuse(second, &format!("stands beside `{first}`; only one of them can be meant")),
+            Some(second) => self.refuse(second, &format!("cannot be combined with `{first}`")),
         }
     }
 
     /// Rejects arguments that do not go with the others.
     pub(super) fn reject_with(&mut self, names: &[&str], why: &str) {
         for name in names.iter().filter(|name| self.own.get(name).is_some_and(|raw| !raw.is_null())) {
-            self.faults.push(Violation::new(step(name), format!("`{name}` {why}")));
+            self.faults.push(Violation::new(step(name), format!("`{name}` {why}.")));
         }
     }
 
@@ -105,7 +105,7 @@ impl ArgumentReader {
     pub(super) fn count(&mut self, name: &str, most: u32) -> Option<u32> {
         let raw = self.argument(name)?;
         let count = raw.whole().filter(|count| (1..=most).contains(count));
-        count.or_else(|| self.refuse(name, &format!("must be a whole number from 1 to {most}")))
+        count.or_else(|| self.refuse(name, &format!("must be an integer from 1 to {most}")))
     }
 
     /// Reads one of a few words.
@@ -129,7 +129,7 @@ impl ArgumentReader {
 
     /// Records a fault and returns `None`.
     pub(super) fn refuse<T>(&mut self, name: &str, what: &str) -> Option<T> {
-        self.faults.push(Violation::new(step(name), format!("`{name}` {what}")));
+        self.faults.push(Violation::new(step(name), format!("`{name}` {what}.")));
         None
     }
 
@@ -143,13 +143,13 @@ impl ArgumentReader {
         if self.is_valid() {
             return Ok(());
         }
-        Err(violation::error(&self.faults).hint("correct the arguments; `schema` says what they should be"))
+        Err(violation::error(&self.faults).hint("Correct the arguments; `schema` is the schema they must match."))
     }
 
     /// Returns the value, or all recorded faults as one error.
     pub(super) fn end_with<T>(&self, read: Option<T>) -> Result<T, Error> {
         self.end()?;
-        read.ok_or_else(|| Error::new(ErrorKind::Validation, "the arguments are not complete"))
+        read.ok_or_else(|| Error::new(ErrorKind::Validation, "The arguments are incomplete."))
     }
 }
 

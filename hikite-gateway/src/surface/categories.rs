@@ -36,7 +36,7 @@ pub(super) fn tools(view: &View) -> Vec<Raw> {
                 "toolNames": {
                     "type": "array",
                     "items": { "type": "string" },
-                    "description": "Only these tools of the category; all if left out",
+                    "description": "Only these tools of the category; default: all",
                 },
             },
             "required": ["category"],
@@ -59,13 +59,13 @@ fn call_schema(category: &serde_json::Value) -> serde_json::Value {
         "type": "object",
         "properties": {
             "category": category,
-            "name": { "type": "string", "description": "Name of the tool in that category" },
+            "name": { "type": "string", "description": "Name of the tool in this category" },
             "args": {
                 "type": "object",
-                "description": "Arguments of the tool, as its input schema says; {} for none",
+                "description": "Arguments of the tool, matching its input schema; {} for none",
                 "additionalProperties": true,
             },
-            "account": { "type": "string", "description": "Which account to use, where a service has several" },
+            "account": { "type": "string", "description": "Account to use if a service has several" },
         },
         "required": ["category", "name", "args"],
     })
@@ -141,7 +141,7 @@ fn string(arguments: &Object, name: &str) -> Result<String, Error> {
 }
 
 fn wrong(name: &str, form: &str) -> Error {
-    Error::new(ErrorKind::Validation, format!("`{name}` must be {form}"))
+    Error::new(ErrorKind::Validation, format!("`{name}` must be {form}."))
 }
 
 /// Builds the result of `get-category-tools`.
@@ -150,10 +150,14 @@ pub(crate) fn describe(category: &Category, names: Option<&[String]>) -> Result<
     if category.missing.len() == rule.servers.len() {
         return Err(Error::new(
             ErrorKind::UpstreamUnavailable,
-            format!("no server of the category `{}` has told its tools: {}", rule.name, rule.servers.join(", ")),
+            format!(
+                "No server of the category `{}` has returned its tool list: {}.",
+                rule.name,
+                rule.servers.join(", ")
+            ),
         )
         .named("UpstreamUnavailable")
-        .hint("try again in a moment, or use another category; `hikite doctor` tells the reason"));
+        .hint("Try again in a moment, or use another category. `hikite doctor` shows the reason."));
     }
     let mut tools = Object::default();
     let wanted: Option<Vec<ToolRef>> =

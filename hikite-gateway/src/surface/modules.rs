@@ -51,11 +51,11 @@ pub(super) fn tools(view: &View, limits: &Limits, finder: Option<&str>) -> Vec<R
     let batch = json!({
         "name": BATCH,
         "title": "Run many tools",
-        "description": "Runs several tools in one go: one JSON object per line, \
-            {\"id\", \"module\", \"tool\", \"params\", \"after\": [ids], \"output\": true}. Lines run side by side but for \
-            those that wait: `after` names others, and \"${id.path}\" in params takes a value from the result of another, \
-            such as ${a.results[0].id}. Only results with `output` (compact) or `raw_output` (JSON) come back. Also per \
-            line: `select`, `if`, `for_each` (a list; ${item}), `on_error`, `timeout_ms`.",
+        "description": "Runs several tools in one request: one JSON object per line, {\"id\", \"module\", \"tool\", \"params\", \
+         \"after\": [ids], \"output\": true}. Lines run in parallel unless they depend on others: `after` lists \
+         ids, and \"${id.path}\" in params inserts a value from another result, such as ${a.results[0].id}. Only \
+         results with `output` (compact) or `raw_output` (JSON) are returned. Also per line: `select`, `if`, \
+         `for_each` (a list; ${item}), `on_error`, `timeout_ms`.",
         "inputSchema": batch_schema(),
         "annotations": executing_annotations(),
     });
@@ -63,8 +63,8 @@ pub(super) fn tools(view: &View, limits: &Limits, finder: Option<&str>) -> Vec<R
 }
 
 fn open_text(view: &View, limits: &Limits, finder: Option<&str>) -> String {
-    let text = "Shows what modules offer: a line per tool, with what it takes. Open a module before you first use it, \
-        then run its tools with `call` or `batch`.";
+    let text = "Shows what modules offer: one line per tool with its parameters. Open a module before you first use it, then \
+     run its tools with `call` or `batch`.";
     match menu::modules(view, limits.menu_tokens, finder).as_str() {
         "" => text.to_owned(),
         list => format!("{text}\n\nModules:{list}"),
@@ -77,11 +77,11 @@ fn open_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "modules": names("Names of modules"),
-            "tools": names("Only these tools of them"),
-            "detail": { "type": "string", "enum": ["names", "signatures", "schemas"], "default": "signatures", "description": "How much of each tool" },
-            "refresh": { "type": "boolean", "description": "Also what was sent before in this conversation" },
-            "known": names("Hashes that you have"),
+            "modules": names("Module names"),
+            "tools": names("Only these tools"),
+            "detail": { "type": "string", "enum": ["names", "signatures", "schemas"], "default": "signatures", "description": "Detail per tool" },
+            "refresh": { "type": "boolean", "description": "Resend what was already sent in this session" },
+            "known": names("Hashes you already have"),
         },
         "required": ["modules"],
     })
@@ -93,13 +93,13 @@ fn batch_schema() -> Value {
         "properties": {
             "commands": {
                 "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "object" } }],
-                "description": "The lines, or an array of the objects",
+                "description": "The lines, or an array of objects",
             },
-            "dry_run": { "type": "boolean", "description": "Check it and run nothing" },
-            "concurrency": { "type": "integer", "minimum": 1, "description": "Lines at once" },
+            "dry_run": { "type": "boolean", "description": "Check only, run nothing" },
+            "concurrency": { "type": "integer", "minimum": 1, "description": "Lines at a time" },
             "on_error": {
                 "type": "string", "enum": ["skip", "continue", "fail_fast"], "default": "skip",
-                "description": "Of what waits for a line that failed",
+                "description": "For lines that depend on a failed one",
             },
         },
         "required": ["commands"],
@@ -122,7 +122,7 @@ pub(super) fn with_hint(error: Error) -> Error {
     if !of_a_name || error.hint.is_some() || error.relayed.is_some() {
         return error;
     }
-    error.hint("`get_module_schema` names the modules, and shows what they offer")
+    error.hint("`get_module_schema` lists the modules and their tools.")
 }
 
 fn translate_open(params: &Object) -> Result<Command, Error> {
@@ -130,7 +130,7 @@ fn translate_open(params: &Object) -> Result<Command, Error> {
     let mut modules = form.texts("modules", MODULES_MAX).unwrap_or_default();
     modules.extend(form.texts("module", MODULES_MAX).unwrap_or_default());
     if modules.is_empty() && form.is_valid() {
-        form.refuse::<()>("modules", "must name a module");
+        form.refuse::<()>("modules", "must contain the name of a module");
     }
     let tools = form.texts("tools", TOOLS_MAX).unwrap_or_default();
     let detail = form.word("detail", &Detail::ALL).unwrap_or_default();
@@ -145,7 +145,7 @@ fn translate_batch(params: &Object) -> Result<Command, Error> {
     let commands = form.argument("commands").filter(|raw| raw.bytes().starts_with(b"[") || raw.text().is_some());
     let commands = commands.cloned();
     if commands.is_none() {
-        form.refuse::<()>("commands", "must be lines of JSON objects, or an array of them");
+        form.refuse::<()>("commands", "must be lines of JSON objects, or an array of objects");
     }
     let dry_run = form.flag("dry_run").unwrap_or_default();
     let concurrency = form.count("concurrency", CONCURRENCY_MAX).map(|count| count as usize);

@@ -280,7 +280,7 @@ fn words(words: &[Arc<str>]) -> Raw {
 
 /// Builds the error for a tool removed between two lookups.
 fn gone(key: &ToolKey) -> Error {
-    Error::new(ErrorKind::ToolNotFound, format!("there is no tool `{key}`"))
+    Error::new(ErrorKind::ToolNotFound, format!("There is no tool `{key}`."))
 }
 
 /// Turns an error result into an error with the tool's own message.

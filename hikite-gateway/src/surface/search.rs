@@ -33,31 +33,30 @@ const CONTEXT_CHARS: usize = 8000;
 const DESCRIPTION_CHARS: usize = 240;
 
 /// Note beside the empty result of a disabled search.
-const SEARCH_DISABLED: &str =
-    "Search is switched off for this project. A tool whose key is known can be run all the same.";
+const SEARCH_DISABLED: &str = "Search is disabled for this project. A tool with a known key can still be run.";
 
-pub(super) const INSTRUCTIONS: &str = "Many tools stand behind these two. Say to `tool_discovery` in a few words what you \
-    want to do, then run one of the tools that it names with `tool_execute`.";
+pub(super) const INSTRUCTIONS: &str = "These two tools give access to many others. Tell `tool_discovery` in a few words what you want to do, then run \
+ one of the tools it returns with `tool_execute`.";
 
 /// Instructions beside the `modules` surface, whose tools list the modules and run what was found.
 pub(super) const INSTRUCTIONS_WITH_MODULES: &str =
-    "If you do not know which module to open, `tool_discovery` finds tools by what they do.";
+    "If you do not know which module to open, use `tool_discovery` to find tools by what they do.";
 
 pub(super) fn tools(view: &View, limits: &Limits) -> Vec<Raw> {
-    let text = "Finds tools by what they do. Look here whenever a task needs data, a service or an action \
-        outside of this conversation, then run what fits with `tool_execute`.";
+    let text = "Finds tools by what they do. Use it whenever a task needs data, a service or an action outside this \
+     conversation, then run a match with `tool_execute`.";
     let text = match menu::modules(view, limits.menu_tokens, Some(DISCOVER)).as_str() {
         "" => text.to_owned(),
-        list => format!("{text}\n\nThere are tools of:{list}"),
+        list => format!("{text}\n\nAvailable modules:{list}"),
     };
     let execute = json!({
         "name": EXECUTE,
         "title": "Run a tool that was found",
-        "description": "Runs one tool and returns its result. Find the tool and what it takes with `tool_discovery` first.",
+        "description": "Runs one tool and returns its result. Use `tool_discovery` first to find the tool and its parameters.",
         "inputSchema": execute_schema(),
         "outputSchema": {
             "type": "object",
-            "properties": { "result": { "description": "What the tool gave" } },
+            "properties": { "result": { "description": "Result of the tool" } },
             "required": ["result"],
         },
         "annotations": executing_annotations(),
@@ -67,8 +66,8 @@ pub(super) fn tools(view: &View, limits: &Limits) -> Vec<Raw> {
 
 pub(super) fn tools_with_modules() -> Vec<Raw> {
     vec![discover(
-        "Finds tools of all modules by what they do. Use it if you do not know which module to open, then run what fits \
-        with `call {toolKey, params}`.",
+        "Finds tools of all modules by what they do. Use it if you do not know which module to open, then run a \
+         match with `call {toolKey, params}`.",
     )]
 }
 
@@ -92,16 +91,16 @@ fn discover_schema() -> Value {
                 "type": "array",
                 "items": { "type": "string" },
                 "minItems": 1,
-                "description": "What you want to do, in a few words of any language; several for several ways to say it",
+                "description": "What you want to do, in a few words of any language; several entries for several phrasings",
             },
-            "context": text("The task around it; counts less than the queries"),
+            "context": text("Surrounding task; weighs less than the queries"),
             "maxResults": {
                 "type": "integer", "minimum": 1, "maximum": RESULTS_MAX, "default": RESULTS,
-                "description": "How many tools at most",
+                "description": "Maximum number of tools",
             },
             "detail": {
                 "type": "string", "enum": ["names", "signatures", "schemas"], "default": "signatures",
-                "description": "How much is told of each: its key alone, also what it does and takes in one line, or its whole input schema",
+                "description": "Detail per tool: key only, plus a one-line summary with parameters, or the full input schema",
             },
         },
         "required": ["query"],
@@ -113,15 +112,16 @@ fn execute_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "toolKey": { "type": "string", "description": "The `toolKey` of a result of `tool_discovery`; or the `result://` of a long answer, to read on by `page`, `jq` or `search` in the arguments" },
+            "toolKey": { "type": "string", "description": "The `toolKey` of a `tool_discovery` result; or the `result://` of a long result, to read more with \
+             `page`, `jq` or `search` in the arguments" },
             "arguments": {
                 "type": "object",
-                "description": "Arguments of the tool, as its signature says; {} for none",
+                "description": "Arguments of the tool, matching its signature; {} for none",
                 "additionalProperties": true,
             },
-            "format": { "type": "string", "enum": ["compact", "raw"], "description": "Of the result" },
-            "select": { "type": "string", "description": "Only this of the result: fields such as `id,user.name`, or jq" },
-            "account": { "type": "string", "description": "Which account to use, where a service has several" },
+            "format": { "type": "string", "enum": ["compact", "raw"], "description": "Result format" },
+            "select": { "type": "string", "description": "Part of the result: fields such as `id,user.name`, or jq" },
+            "account": { "type": "string", "description": "Account to use if a service has several" },
         },
         "required": ["toolKey"],
         "additionalProperties": false,
@@ -132,7 +132,7 @@ fn results_schema() -> Value {
     let text = json!({ "type": "string" });
     json!({
         "type": "object",
-        "properties": { "results": { "type": "array", "description": "The best first", "items": {
+        "properties": { "results": { "type": "array", "description": "Best first", "items": {
             "type": "object",
             "properties": {
                 "toolKey": text,
@@ -164,7 +164,7 @@ pub(super) fn with_hint(error: Error) -> Error {
     if error.kind != ErrorKind::ToolNotFound || error.hint.is_some() {
         return error;
     }
-    error.hint("`tool_discovery` finds tools by what they do")
+    error.hint("`tool_discovery` finds tools by what they do.")
 }
 
 fn translate_discover(params: &Object) -> Result<Command, Error> {
@@ -185,10 +185,10 @@ fn queries(form: &mut ArgumentReader) -> Vec<String> {
     let fault = match queries {
         None if is_given => return Vec::new(),
         Some(queries) if queries.iter().any(|query| query.chars().count() > QUERY_CHARS) => {
-            "holds a query of more than 1000 characters"
+            "has a query of more than 1000 characters"
         }
         Some(queries) if !queries.is_empty() => return queries,
-        _ => "must say what to look for",
+        _ => "must say what to search for",
     };
     form.refuse("query", fault).unwrap_or_default()
 }
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_at_once_with_the_schema() {
         let error = refused(DISCOVER, r#"{"query":[],"max_results":3,"detail":"all","maxResults":0,"context":1}"#);
-        for part in ["`query` must say", "did you mean `maxResults`?", "`detail`", "1 to 50", "`context`"] {
+        for part in ["`query` must say", "Did you mean `maxResults`?", "`detail`", "1 to 50", "`context`"] {
             assert!(error.message.contains(part), "{part}: {}", error.message);
         }
         let schema = error.schema.expect("a schema").value();
@@ -327,7 +327,7 @@ mod tests {
         assert!(refused(DISCOVER, "[1]").schema.is_some());
         assert!(refused(DISCOVER, r#"{"query":[1]}"#).message.contains("list of strings"));
         let error = refused(EXECUTE, r#"{"toolKey":"","argument":{},"arguments":3}"#);
-        for part in ["`toolKey`", "did you mean `arguments`?", "JSON object"] {
+        for part in ["`toolKey`", "Did you mean `arguments`?", "JSON object"] {
             assert!(error.message.contains(part), "{part}: {}", error.message);
         }
         assert!(translate("other", &Object::default()).is_none());

@@ -84,29 +84,29 @@ impl NewClient {
         let mut faults = Vec::new();
         let mut fault = |member: &str, message: String| faults.push(Violation::new(violation::step(member), message));
         for member in form.unknown(&MEMBERS) {
-            let near = suggestion::did_you_mean(member, MEMBERS).map(|near| format!(": {near}"));
-            fault(member, format!("Unknown member `{member}`{}", near.unwrap_or_default()));
+            let near = suggestion::did_you_mean(member, MEMBERS).map(|near| format!(" {near}"));
+            fault(member, format!("Unknown member `{member}`.{}", near.unwrap_or_default()));
         }
         let given = |member: &str| form.get(member).filter(|value| !value.is_null());
         let name = form.text("name").unwrap_or_default();
         if name.trim().is_empty() || name.chars().count() > NAME_CHARS {
-            fault("name", format!("`name` must be a name of up to {NAME_CHARS} characters"));
+            fault("name", format!("`name` must have 1 to {NAME_CHARS} characters."));
         }
         let uris = given("redirectUris").map(Raw::decode::<Vec<String>>).transpose().unwrap_or_else(|_| {
-            fault("redirectUris", "`redirectUris` must be a list of addresses".into());
+            fault("redirectUris", "`redirectUris` must be a list of addresses.".into());
             None
         });
         let redirect_uris = uris.unwrap_or_default();
         for uri in &redirect_uris {
             if let Err(why) = RedirectUri::read(uri) {
-                fault("redirectUris", format!("`{uri}` cannot be used: {why}"));
+                fault("redirectUris", format!("`{uri}` is not a valid redirect URI: {why}."));
             }
         }
         let mut flag = |member: &str| {
             let given = given(member).map(Raw::decode::<bool>).transpose();
             given.ok().flatten().unwrap_or_else(|| {
                 if form.get(member).is_some_and(|value| !value.is_null()) {
-                    fault(member, format!("`{member}` must be true or false"));
+                    fault(member, format!("`{member}` must be true or false."));
                 }
                 false
             })
@@ -119,12 +119,15 @@ impl NewClient {
             (Some(Some(scopes)), _) if scopes != Scopes::NONE => scopes,
             (_, None) => Scopes::DEFAULT,
             _ => {
-                fault("scopes", "`scopes` must be a list of one or more of `read`, `call`, `admin`".into());
+                fault("scopes", "`scopes` must be a list of one or more of `read`, `call`, `admin`.".into());
                 Scopes::NONE
             }
         };
         if redirect_uris.is_empty() && !own {
-            fault("redirectUris", "`redirectUris` is required: where the client is answered".into());
+            fault(
+                "redirectUris",
+                "`redirectUris` is required: the addresses to which the client is redirected.".into(),
+            );
         }
         if !faults.is_empty() {
             return Err(violation::error(&faults));
@@ -333,7 +336,7 @@ impl Identity {
         let entry = self.store.entry(CLIENT, id, now_ms()).await?;
         if entry.is_some_and(|entry| entry.expires_at > 0) {
             self.store.take_document(CLIENT, id, now_ms()).await?;
-            tracing::info!(client = id, from, "a client that nobody has used gives way to another");
+            tracing::info!(client = id, from, "an unused client registration is removed to make room for a new one");
         }
         Ok(())
     }
@@ -341,8 +344,11 @@ impl Identity {
     /// Creates a client for an admin.
     pub async fn add_client(&self, form: NewClient) -> Result<(ClientRecord, Option<Secret>), Error> {
         if form.own.is_some() && !form.confidential {
-            return Err(Error::new(ErrorKind::Validation, "a client that comes for itself keeps a secret")
-                .hint("make it confidential"));
+            return Err(Error::new(
+                ErrorKind::Validation,
+                "A client that uses the client credentials grant needs a secret.",
+            )
+            .hint("Make it confidential."));
         }
         self.make_client(form, NewClientOrigin { origin: ClientOrigin::Admin, from: "" }, 0).await
     }
@@ -454,19 +460,19 @@ impl Identity {
             Some(client) => client,
             None => match WellKnownClient::of(id) {
                 Some(known) => ClientRecord::described(id, known.name.clone(), known.redirect_uris.clone()),
-                None => return Err(TokenError::Client("there is no such client")),
+                None => return Err(TokenError::Client("There is no such client.")),
             },
         };
         match (&client.secret, shown) {
             (None, None | Some("")) => Ok(client),
             (Some(kept), Some(shown)) if hash(shown).as_bytes().ct_eq(kept.as_bytes()).into() => Ok(client),
-            (None, Some(_)) => Err(TokenError::Client("this client keeps no secret")),
-            (Some(_), _) => Err(TokenError::Client("the secret of the client is missing or wrong")),
+            (None, Some(_)) => Err(TokenError::Client("This client has no secret.")),
+            (Some(_), _) => Err(TokenError::Client("The client secret is missing or wrong.")),
         }
     }
 }
 
 pub(super) fn no_client(id: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("there is no client `{id}`"))
-        .hint("`hikite client list` names those there are")
+    Error::new(ErrorKind::NotFound, format!("There is no client `{id}`."))
+        .hint("Run `hikite client list` to see all clients.")
 }

@@ -86,8 +86,8 @@ impl Identity {
             expires_at: now + milliseconds(LIFETIME),
         };
         if !self.store.put_owned_document(&entry, Owner::User).await? {
-            let error = Error::new(ErrorKind::Authentication, "this user may not log in");
-            return Err(error.hint("ask whoever runs this hikite"));
+            let error = Error::new(ErrorKind::Authentication, "This user is not allowed to log in.");
+            return Err(error.hint("Ask the administrator of this server."));
         }
         self.mark_client_used(ask.client).await?;
         Ok(code)
@@ -100,18 +100,18 @@ impl Identity {
             return self.reject_replayed_code(&id).await;
         };
         let kept: StoredCode =
-            entry.form.decode().map_err(|_| TokenError::Grant("the code is not one that can be used"))?;
+            entry.form.decode().map_err(|_| TokenError::Grant("The authorization code is not valid."))?;
         if kept.client != code.client {
-            return Err(TokenError::Grant("the code was made for another client"));
+            return Err(TokenError::Grant("The authorization code was issued to another client."));
         }
         if code.redirect.is_some_and(|redirect| redirect != kept.redirect) {
-            return Err(TokenError::Grant("the redirect_uri is not the one that the code was made for"));
+            return Err(TokenError::Grant("The redirect_uri is not the one that the code was issued for."));
         }
         if !verifier_matches(&kept.challenge, code.verifier) {
-            return Err(TokenError::Grant("the code_verifier does not fit the code_challenge"));
+            return Err(TokenError::Grant("The code_verifier does not match the code_challenge."));
         }
         if self.active_user(&entry.owner).await?.is_none() {
-            return Err(TokenError::Grant("there is no such user any more"));
+            return Err(TokenError::Grant("The user no longer exists."));
         }
         let scopes = kept.scopes.iter().filter_map(|word| Scopes::parse(word)).fold(Scopes::NONE, Scopes::with);
         let project = code.target.within(kept.project.as_deref())?;
@@ -138,12 +138,12 @@ impl Identity {
     }
 
     async fn reject_replayed_code(&self, id: &str) -> Result<TokenPair, TokenError> {
-        let why = "the code is unknown, used or too old";
+        let why = "The authorization code is unknown, used or expired.";
         let Some(used_code) = self.store.entry(USED_CODE, id, now_ms()).await? else {
             return Err(TokenError::Grant(why));
         };
         let Some(grant) = used_code.form.text() else { return Err(TokenError::Grant(why)) };
-        tracing::warn!(grant, "an authorization code came twice; what it gave is taken back");
+        tracing::warn!(grant, "an authorization code was used twice; its grant is revoked");
         self.end_grant(&grant).await?;
         Err(TokenError::Replay(Replay { action: "code.replay", subject: used_code.owner, grant, why }))
     }

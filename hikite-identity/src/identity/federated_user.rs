@@ -41,11 +41,11 @@ impl Identity {
                 let user = Arc::new(user);
                 let known = Arc::clone(&user);
                 self.update_snapshot(|snapshot| snapshot.put_user(known)).await;
-                tracing::info!(user = &*user.name, "somebody logged in for the first time");
+                tracing::info!(user = &*user.name, "a user logged in for the first time");
                 return Ok(user);
             }
         }
-        Err(Error::new(ErrorKind::Conflict, "there is no name left for this account"))
+        Err(Error::new(ErrorKind::Conflict, "No user name is available for this account."))
     }
 
     async fn known(&self, subject: &str) -> Result<Option<Arc<User>>, Error> {
@@ -53,8 +53,8 @@ impl Identity {
         let user = rows.iter().find(|row| row.subject == subject).and_then(User::of);
         match user {
             Some(user) if user.disabled => {
-                let error = Error::new(ErrorKind::Authorization, "this account may not log in here");
-                Err(error.hint("ask whoever runs this hikite"))
+                let error = Error::new(ErrorKind::Authorization, "This account is not allowed to log in here.");
+                Err(error.hint("Ask the administrator of this server."))
             }
             user => Ok(user.map(Arc::new)),
         }

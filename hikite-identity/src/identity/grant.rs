@@ -103,7 +103,7 @@ impl std::fmt::Debug for RefreshRequest<'_> {
 
 impl StoredGrant {
     fn of(entry: &DocumentRow) -> Result<Self, TokenError> {
-        entry.form.decode().map_err(|_| TokenError::Grant("the grant cannot be read"))
+        entry.form.decode().map_err(|_| TokenError::Grant("The grant cannot be read."))
     }
 }
 
@@ -198,28 +198,28 @@ impl Identity {
         let keys = &*self.keys().await?;
         let shown = read_refresh_token(keys, wanted.token);
         let RefreshTokenClaims { id, generation, project } =
-            shown.ok_or(TokenError::Grant("the refresh token is not one of ours"))?;
+            shown.ok_or(TokenError::Grant("The refresh token was not issued by this server."))?;
         loop {
             let entry = self.store.entry(GRANT, &id, now).await?;
-            let entry = entry.ok_or(TokenError::Grant("the grant is over"))?;
+            let entry = entry.ok_or(TokenError::Grant("The grant has ended."))?;
             let kept = StoredGrant::of(&entry)?;
             if kept.client != client.id || kept.project != project {
-                return Err(TokenError::Grant("the refresh token was given to another client"));
+                return Err(TokenError::Grant("The refresh token was issued to another client."));
             }
             if self.active_user(&entry.owner).await?.is_none() {
-                return Err(TokenError::Grant("there is no such user any more"));
+                return Err(TokenError::Grant("The user no longer exists."));
             }
             if generation + 1 == kept.generation && now <= kept.rotated_at + milliseconds(GRACE) {
                 return again(keys, &id, &kept, wanted.target, now);
             }
             if generation != kept.generation {
-                tracing::warn!(grant = id, "a refresh token came again after its time; its family ends");
+                tracing::warn!(grant = id, "a used refresh token was sent again; its grant is revoked");
                 self.end_grant(&id).await?;
                 return Err(TokenError::Replay(Replay {
                     action: "refresh.replay",
                     subject: entry.owner,
                     grant: id,
-                    why: "the refresh token was used before; log in again",
+                    why: "The refresh token was used before. Log in again.",
                 }));
             }
             let (next, pair) = rotate(keys, terms, &entry, kept, wanted, now)?;
@@ -241,12 +241,15 @@ impl Identity {
         wanted: Option<Scopes>,
         target: ResourceTarget<'_>,
     ) -> Result<TokenPair, TokenError> {
-        let id = client.grant.as_deref().ok_or(TokenError::Client("this client does not come for itself"))?;
-        let entry = self.store.entry(GRANT, id, now_ms()).await?.ok_or(TokenError::Grant("the grant is over"))?;
+        let id = client
+            .grant
+            .as_deref()
+            .ok_or(TokenError::Client("This client may not use the client credentials grant."))?;
+        let entry = self.store.entry(GRANT, id, now_ms()).await?.ok_or(TokenError::Grant("The grant has ended."))?;
         let all = read_scopes(&StoredGrant::of(&entry)?.scopes);
         let scopes = wanted.unwrap_or(all);
         if !all.contains(scopes) {
-            return Err(TokenError::Scope("the client may not do all of this"));
+            return Err(TokenError::Scope("The client is not allowed all of these scopes."));
         }
         let keys = &*self.keys().await?;
         let project = target.within(None)?;
@@ -294,7 +297,7 @@ fn rotate(
     let all = read_scopes(&kept.scopes);
     let scopes = wanted.scopes.unwrap_or(all);
     if !all.contains(scopes) {
-        return Err(TokenError::Scope("the user did not allow all of this"));
+        return Err(TokenError::Scope("The user did not allow all of these scopes."));
     }
     let project = wanted.target.within(kept.project.as_deref())?;
     let generation = kept.generation + 1;
@@ -322,9 +325,9 @@ fn again(
     target: ResourceTarget<'_>,
     now: u64,
 ) -> Result<TokenPair, TokenError> {
-    let last = kept.last.as_ref().ok_or(TokenError::Grant("the refresh token was used before"))?;
+    let last = kept.last.as_ref().ok_or(TokenError::Grant("The refresh token was used before."))?;
     if target.within(kept.project.as_deref())? != last.project.as_deref() {
-        return Err(TokenError::Target("the refresh token was just used for another resource"));
+        return Err(TokenError::Target("The refresh token was just used for another resource."));
     }
     let key = own_key(keys, id, kept)?;
     let sealed = SealedText::from_text(last.access.as_str());
@@ -395,7 +398,7 @@ fn access(
         claims[PROJECT] = project.into();
     }
     let signed = keys.signing.newest().sign(ACCESS, &claims);
-    signed.map(Secret::hidden).map_err(|_| Error::new(ErrorKind::Internal, "a token could not be signed"))
+    signed.map(Secret::hidden).map_err(|_| Error::new(ErrorKind::Internal, "A token could not be signed."))
 }
 
 fn words(scopes: Scopes) -> Vec<String> {

@@ -155,5 +155,5 @@ async fn once(
     let fresh = make()?;
     secret_store.put((GATEWAY_ACCOUNT, PROVIDER, field), 0, &fresh).await?;
     let kept = secret_store.get(GATEWAY_ACCOUNT, PROVIDER, field).await?;
-    kept.ok_or_else(|| Error::new(ErrorKind::Internal, "a key of the house was made and is gone"))
+    kept.ok_or_else(|| Error::new(ErrorKind::Internal, "A signing key was created but is no longer in the store."))
 }

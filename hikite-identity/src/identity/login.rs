@@ -30,8 +30,8 @@ impl Identity {
     pub async fn begin_login(&self, user: &Arc<User>) -> Result<LoginSession, Error> {
         let login = self.put_login(user, OwnerCheck::User).await?;
         login.ok_or_else(|| {
-            let error = Error::new(ErrorKind::Authentication, "this user may not log in");
-            error.hint("ask whoever runs this hikite")
+            let error = Error::new(ErrorKind::Authentication, "This user is not allowed to log in.");
+            error.hint("Ask the administrator of this server.")
         })
     }
 

@@ -17,9 +17,9 @@ const PASSWORD_CHARS_MAX: usize = 1000;
 /// Returns the fault of a new password, if any.
 pub(super) fn fault(password: &str) -> Option<&'static str> {
     match password.chars().count() {
-        0..PASSWORD_CHARS_MIN => Some("the password must have 10 characters or more"),
+        0..PASSWORD_CHARS_MIN => Some("The password must have 10 characters or more."),
         PASSWORD_CHARS_MIN..=PASSWORD_CHARS_MAX => None,
-        _ => Some("the password is too long"),
+        _ => Some("The password is too long."),
     }
 }
 
@@ -42,9 +42,11 @@ impl Identity {
 
     /// Runs hashing work on a blocking thread, with limited concurrency.
     async fn hash_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-        let broken = |_| Error::new(ErrorKind::Internal, "a password could not be looked at");
+        let broken = |_| Error::new(ErrorKind::Internal, "A password could not be checked.");
         let permit = Arc::clone(&self.hashing).acquire_owned().await;
-        let permit = permit.map_err(|_| Error::new(ErrorKind::Internal, "no password is looked at any more"))?;
+        let permit = permit.map_err(|_| {
+            Error::new(ErrorKind::Internal, "Passwords are no longer checked because hikite is shutting down.")
+        })?;
         let work = move || {
             let done = work();
             drop(permit);

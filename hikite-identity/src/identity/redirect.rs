@@ -43,7 +43,7 @@ impl<'a> RedirectUri<'a> {
             return Err("it is too long");
         }
         if !uri.bytes().all(|byte| byte.is_ascii_graphic()) || uri.contains(['\\', '"', '<', '>', '`']) {
-            return Err("it has characters that no address has");
+            return Err("it contains characters that are not allowed in a URI");
         }
         if uri.contains('#') {
             return Err("it has a fragment");
@@ -51,10 +51,10 @@ impl<'a> RedirectUri<'a> {
         let (scheme, after) = uri.split_once(':').ok_or("it has no scheme")?;
         let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte);
         if !scheme.starts_with(|c: char| c.is_ascii_lowercase()) || !scheme.bytes().all(is_letter) {
-            return Err("its scheme is none, or not in small letters");
+            return Err("its scheme is not valid or not in lowercase");
         }
         if REFUSED_SCHEMES.contains(&scheme) {
-            return Err("its scheme is none that an app is opened by");
+            return Err("its scheme cannot open an app");
         }
         let (authority, rest) = match after.strip_prefix("//") {
             Some(after) => after.split_at(after.find(['/', '?']).unwrap_or(after.len())),
@@ -68,7 +68,7 @@ impl<'a> RedirectUri<'a> {
             "https" if is_host(host) => Ok(redirect),
             "https" => Err("it has no host"),
             _ if host.is_empty() || is_host(host) => Ok(redirect),
-            _ => Err("its host is none"),
+            _ => Err("its host is not valid"),
         }
     }
 
@@ -135,10 +135,10 @@ impl<'a> RedirectUri<'a> {
 
 fn split(authority: &str) -> Result<(&str, Option<&str>), &'static str> {
     if authority.contains('@') {
-        return Err("it names a user");
+        return Err("it contains a user name");
     }
     let end = if authority.starts_with('[') {
-        authority.find(']').ok_or("its host is none")? + 1
+        authority.find(']').ok_or("its host is not valid")? + 1
     } else {
         authority.find(':').unwrap_or(authority.len())
     };
@@ -148,7 +148,7 @@ fn split(authority: &str) -> Result<(&str, Option<&str>), &'static str> {
         Some(number) if number.parse::<u16>().is_ok_and(|number| number > 0) && !number.starts_with('+') => {
             Ok((host, Some(number)))
         }
-        _ => Err("its port is none"),
+        _ => Err("its port is not valid"),
     }
 }
 

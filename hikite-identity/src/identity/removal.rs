@@ -11,7 +11,7 @@ use super::user::User;
 use super::{Identity, REMOVED, hash};
 
 /// Message for removed users.
-pub const REMOVED_MESSAGE: &str = "this account was removed from this hikite";
+pub const REMOVED_MESSAGE: &str = "This account was removed from this server.";
 const ID: &str = "rmv_";
 const ID_CHARS: usize = 24;
 
@@ -38,7 +38,7 @@ impl Identity {
     /// Fails if the user was removed.
     pub(super) async fn check_not_removed(&self, subject: &str) -> Result<(), Error> {
         if was_removed(&self.store, subject).await? {
-            return Err(Error::new(ErrorKind::Authorization, REMOVED_MESSAGE).hint("ask an admin to lift the removal"));
+            return Err(Error::new(ErrorKind::Authorization, REMOVED_MESSAGE).hint("Ask an admin to lift the removal."));
         }
         Ok(())
     }
@@ -74,13 +74,13 @@ impl Identity {
         };
         let mut meant = entries.iter().filter(is_meant);
         let unknown = || {
-            Error::new(ErrorKind::NotFound, format!("nobody called `{named}` was removed"))
-                .hint("`hikite user removed` names those who were")
+            Error::new(ErrorKind::NotFound, format!("There is no removed user `{named}`."))
+                .hint("Run `hikite user removed` to see the removed users.")
         };
         let entry = meant.next().ok_or_else(unknown)?;
         if meant.next().is_some() {
-            let error = Error::new(ErrorKind::Conflict, format!("several who were called `{named}` were removed"));
-            return Err(error.hint("name one by its id: `hikite user removed`"));
+            let error = Error::new(ErrorKind::Conflict, format!("More than one removed user was called `{named}`."));
+            return Err(error.hint("Use the id that `hikite user removed` shows."));
         }
         self.store.take_document(REMOVED, &entry.id, now_ms()).await?.ok_or_else(unknown)?;
         self.read_store().await

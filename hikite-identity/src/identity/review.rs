@@ -32,7 +32,7 @@ impl Identity {
     /// Revokes a consent and its grants: the client has to ask its user again.
     pub async fn end_consent(&self, id: &str) -> Result<(), Error> {
         let taken = self.store.take_document(CONSENT, id, now_ms()).await?;
-        let entry = taken.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such consent"))?;
+        let entry = taken.ok_or_else(|| Error::new(ErrorKind::NotFound, "There is no such consent."))?;
         let client = entry.form.object().and_then(|form| form.text("client"));
         for grant in self.store.entries(GRANT, Some(&entry.owner), now_ms()).await? {
             if client.is_some() && grant::client_of(&grant) == client {
@@ -57,7 +57,7 @@ impl Identity {
     /// Ends a login, by its id in the list.
     pub async fn end_login_by_id(&self, id: &str) -> Result<(), Error> {
         let taken = self.store.take_document(LOGIN, id, now_ms()).await?;
-        taken.map(drop).ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such login"))
+        taken.map(drop).ok_or_else(|| Error::new(ErrorKind::NotFound, "There is no such login."))
     }
 
     fn of_user(&self, entry: &DocumentRow) -> Object {

@@ -37,5 +37,5 @@ pub(super) fn hash_of(parts: &[&str]) -> String {
 
 /// Converts a vault failure, which is never the caller's fault, to an internal error.
 pub(super) fn failed(why: VaultError) -> Error {
-    Error::new(ErrorKind::Internal, format!("the keys of the house cannot be used: {why}"))
+    Error::new(ErrorKind::Internal, format!("The server's keys cannot be used: {why}."))
 }

@@ -72,7 +72,8 @@ impl Identity {
     /// Creates the owner and consumes the link. An invalid name or password consumes nothing.
     pub async fn set_up(&self, token: &str, name: &str, password: &str) -> Result<Arc<User>, Error> {
         if !is_name(name) {
-            let message = "the name must be up to 64 small letters, digits, `-`, `_`, `.` and `@`";
+            let message =
+                "The name may contain lowercase letters, digits, `-`, `_`, `.` and `@`, and at most 64 characters.";
             return Err(Error::new(ErrorKind::Validation, message));
         }
         if let Some(fault) = password::fault(password) {
@@ -109,6 +110,6 @@ fn hashes(entry: &DocumentRow) -> Vec<String> {
 }
 
 fn link_invalid() -> Error {
-    Error::new(ErrorKind::Authorization, "this link is used up or too old")
-        .hint("`hikite user setup-link` makes a new one")
+    Error::new(ErrorKind::Authorization, "This link was already used or has expired.")
+        .hint("Create a new one with `hikite user setup-link`.")
 }

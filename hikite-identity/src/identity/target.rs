@@ -26,7 +26,7 @@ impl<'a> ResourceTarget<'a> {
             (Self::Project(wanted), None) => Ok(Some(wanted)),
             (Self::Project(wanted), Some(allowed)) if wanted == allowed => Ok(Some(allowed)),
             (Self::Whole | Self::Project(_), Some(_)) => {
-                Err(TokenError::Target("the user allowed one project, and this resource is another"))
+                Err(TokenError::Target("The user allowed one project, and this resource belongs to another."))
             }
         }
     }

@@ -182,16 +182,16 @@ impl Identity {
     }
 
     pub(super) fn no_user(&self, name: &str) -> Error {
-        let error = Error::new(ErrorKind::NotFound, format!("there is no user `{name}`"));
+        let error = Error::new(ErrorKind::NotFound, format!("There is no user `{name}`."));
         let users = self.users();
         match suggestion::did_you_mean(name, users.iter().map(|user| &*user.name)) {
             Some(near) => error.hint(near),
-            None => error.hint("`hikite user list` names those there are"),
+            None => error.hint("Run `hikite user list` to see all users."),
         }
     }
 }
 
 pub(crate) fn only_the_owner() -> Error {
-    Error::new(ErrorKind::Authorization, "only the owner changes the owner")
-        .hint("log in as the owner, or use `hikite user` on the machine that hikite runs on")
+    Error::new(ErrorKind::Authorization, "Only the owner can change the owner.")
+        .hint("Log in as the owner, or use `hikite user` on the machine that runs hikite.")
 }

@@ -25,21 +25,22 @@ impl IssuerMetadata {
             if document["issuer"] != issuer {
                 let error = Error::new(
                     ErrorKind::UpstreamUnavailable,
-                    format!("{place} describes another issuer than `{issuer}`"),
+                    format!("{place} describes an issuer other than `{issuer}`."),
                 );
-                return Err(error.hint("write the issuer exactly as its own document does"));
+                return Err(error.hint("Write the issuer exactly as in its own metadata document."));
             }
             return Ok(Self { issuer: issuer.to_owned(), document });
         }
-        Err(first_error
-            .unwrap_or_else(|| Error::new(ErrorKind::UpstreamUnavailable, format!("`{issuer}` is no address"))))
+        Err(first_error.unwrap_or_else(|| {
+            Error::new(ErrorKind::UpstreamUnavailable, format!("`{issuer}` is not a valid address."))
+        }))
     }
 
     /// Returns a URL from the document, and how far to trust it: a URL on the issuer's own origin counts as
     /// configured by the administrator, any other as named by a stranger.
     pub(crate) fn address(&self, name: &str) -> Result<(String, AddressTrust), Error> {
         let lacks = || {
-            Error::new(ErrorKind::UpstreamUnavailable, format!("the document of `{}` names no `{name}`", self.issuer))
+            Error::new(ErrorKind::UpstreamUnavailable, format!("The metadata of `{}` has no `{name}`.", self.issuer))
         };
         let url = self.document[name].as_str().ok_or_else(lacks)?;
         if origin(url).is_some() && origin(url) == origin(&self.issuer) {
@@ -48,7 +49,7 @@ impl IssuerMetadata {
         if url.starts_with("https://") {
             return Ok((url.to_owned(), AddressTrust::Untrusted));
         }
-        Err(Error::new(ErrorKind::UpstreamUnavailable, format!("the `{name}` of `{}` is not https", self.issuer)))
+        Err(Error::new(ErrorKind::UpstreamUnavailable, format!("The `{name}` of `{}` is not https.", self.issuer)))
     }
 
     /// Returns `true` if an array of the document contains `word`; a missing array yields the standard's default.

@@ -86,8 +86,8 @@ impl IssuerKeySet {
         };
         let keys = Jwks::read(&fetch.get(&url, word).await?);
         if keys.is_empty() {
-            let message = format!("the key set of `{}` holds no key that is understood", self.issuer);
-            let hint = "keys of ES256, EdDSA and RSA are; a shared secret (HS256) is none";
+            let message = format!("The key set of `{}` has no supported key.", self.issuer);
+            let hint = "Supported are ES256, EdDSA and RSA keys; a shared secret (HS256) is not.";
             return Err(Error::new(ErrorKind::UpstreamUnavailable, message).hint(hint));
         }
         Ok(keys)

@@ -26,8 +26,8 @@ impl People {
         let project = Project::read(name, form)?;
         let _turn = self.turn.lock().await;
         let taken = || {
-            let error = Error::new(ErrorKind::Conflict, format!("there is a project `{name}` already"));
-            error.hint("change it, or choose another name")
+            let error = Error::new(ErrorKind::Conflict, format!("A project `{name}` already exists."));
+            error.hint("Change it, or choose another name.")
         };
         if let Some(there) = self.directory.load().project(name) {
             return Err(if there.managed_by_file { managed_by_file_error(name) } else { taken() });
@@ -64,8 +64,8 @@ impl People {
                 return self.project_object(name);
             }
         }
-        let error = Error::new(ErrorKind::Conflict, format!("others change the project `{name}` all the time"));
-        Err(error.hint("try again"))
+        let error = Error::new(ErrorKind::Conflict, format!("The project `{name}` is being changed by others."));
+        Err(error.hint("Try again."))
     }
 
     /// Deletes a project together with its tokens.
@@ -109,19 +109,19 @@ impl People {
             return match (directory.user_named(&label), directory.user(&label)) {
                 (Some(user), _) => may_act_for(user, right, "subject").map(Some),
                 // A label must not equal the subject of a user with another name.
-                (None, Some(_)) => Err(wrong("subject", format!("`{label}` is not to be given"))),
+                (None, Some(_)) => Err(wrong("subject", format!("`{label}` is reserved."))),
                 (None, None) => Ok(None),
             };
         };
         if given("subject").is_some() {
-            return Err(wrong("subject", "a token that acts for a user has no other `subject`".into()));
+            return Err(wrong("subject", "A token that acts for a user has no other `subject`.".into()));
         }
-        let named = user.text().ok_or_else(|| wrong("user", "`user` must be the name of a user".into()))?;
+        let named = user.text().ok_or_else(|| wrong("user", "`user` must be the name of a user.".into()))?;
         match directory.user_named(&named).or_else(|| directory.owner().filter(|_| named == OWNER)) {
             Some(user) => may_act_for(user, right, "user").map(Some),
             // Before an owner exists, the holder of the local token is the owner.
             None if named == OWNER && right == UserAuthority::Owner => Ok(Some(OWNER.into())),
-            None => Err(wrong("user", format!("there is no user `{named}`"))),
+            None => Err(wrong("user", format!("There is no user `{named}`."))),
         }
     }
 
@@ -131,14 +131,14 @@ impl People {
         if role.scopes().contains(token.scopes) {
             return Ok(());
         }
-        Err(wrong("scopes", format!("a user with the role `{}` may not do all of this", role.name())))
+        Err(wrong("scopes", format!("A user with the role `{}` may not have all of these scopes.", role.name())))
     }
 
     pub async fn revoke_token(&self, id: &str) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         if !self.store.remove_token(id).await? {
-            let error = Error::new(ErrorKind::NotFound, format!("there is no token `{id}`"));
-            return Err(error.hint("`hikite token list` names those there are"));
+            let error = Error::new(ErrorKind::NotFound, format!("There is no token `{id}`."));
+            return Err(error.hint("Run `hikite token list` to see all tokens."));
         }
         self.read().await.map(drop)
     }
@@ -162,11 +162,11 @@ impl People {
         let fault =
             |member: &str, message: String| Err(violation::error(&[Violation::new(violation::step(member), message)]));
         let Some(project) = directory.project(name) else {
-            return fault("project", format!("there is no project `{name}`"));
+            return fault("project", format!("There is no project `{name}`."));
         };
         if !directory.is_open_to(project, &token.subject) {
             let members = project.members.join("`, `");
-            return fault("user", format!("the members of `{name}` are `{members}`: name one as `user`"));
+            return fault("user", format!("The members of `{name}` are `{members}`: set `user` to one of them."));
         }
         Ok(())
     }
@@ -181,7 +181,7 @@ fn may_act_for(user: &DirectoryUser, right: UserAuthority, member: &str) -> Resu
         return Err(only_the_owner());
     }
     if user.disabled {
-        return Err(wrong(member, format!("`{}` is locked out", user.name)));
+        return Err(wrong(member, format!("`{}` is locked.", user.name)));
     }
     Ok(Arc::clone(&user.subject))
 }
@@ -191,10 +191,10 @@ fn wrong(member: &str, message: String) -> Error {
 }
 
 fn managed_by_file_error(name: &str) -> Error {
-    Error::new(ErrorKind::Conflict, format!("the project `{name}` is managed by the file"))
-        .hint("change it in the config file")
+    Error::new(ErrorKind::Conflict, format!("The project `{name}` is managed by the config file."))
+        .hint("Change it in the config file.")
 }
 
 pub(super) fn no_project(name: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("there is no project `{name}`"))
+    Error::new(ErrorKind::NotFound, format!("There is no project `{name}`."))
 }

@@ -144,7 +144,7 @@ impl AccessDirectory {
     /// Warns that the config file overrides a stored project.
     fn warn_of_shadow(&self, project: &str) {
         if self.file.contains_key(project) && self.stored.contains_key(project) {
-            tracing::warn!(%project, "the file names a project that is in the store too; the file's is used");
+            tracing::warn!(%project, "the config file defines a project that is also in the store; the file's definition is used");
         }
     }
 
@@ -319,7 +319,7 @@ fn is_of(project: &Project, row: &ProjectRow) -> bool {
 fn read(row: &ProjectRow) -> Option<Arc<Project>> {
     let form = row.form.object().unwrap_or_default();
     let read = Project::read(&row.name, &form);
-    let told = |error: &_| tracing::error!(project = row.name, %error, "a project cannot be used and is left out");
+    let told = |error: &_| tracing::error!(project = row.name, %error, "a project is invalid and is skipped");
     let project = read.inspect_err(told).ok()?;
     let (created_at, stored_document) = (Some(row.created_at), Some(row.form.clone()));
     Some(Arc::new(Project { created_at, stored_document, ..project }))

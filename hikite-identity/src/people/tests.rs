@@ -136,7 +136,10 @@ async fn what_the_file_names_is_the_files_alone() {
     ];
     for outcome in refused {
         let error = outcome.expect_err("refused");
-        assert_eq!((error.kind, &*error.message), (ErrorKind::Conflict, "the project `work` is managed by the file"));
+        assert_eq!(
+            (error.kind, &*error.message),
+            (ErrorKind::Conflict, "The project `work` is managed by the config file.")
+        );
     }
     people.take(Vec::new());
     let shown = people.project_object("work").expect("there").value();
@@ -171,7 +174,7 @@ async fn a_change_replaces_what_it_names_and_a_wrong_one_nothing() {
     assert_eq!(wrong.map_err(|error| error.kind).map(drop), Err(ErrorKind::Validation));
     assert_eq!(people.project_object("work").expect("there").value(), changed);
     let gone = people.change_project("wrk", &Object::default()).await.expect_err("there is none");
-    assert_eq!((gone.kind, gone.hint.as_deref()), (ErrorKind::NotFound, Some("did you mean `work`?")));
+    assert_eq!((gone.kind, gone.hint.as_deref()), (ErrorKind::NotFound, Some("Did you mean `work`?")));
 }
 
 #[tokio::test]

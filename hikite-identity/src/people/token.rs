@@ -150,7 +150,7 @@ fn random(letters: &[u8], count: usize) -> Result<String, Error> {
     while text.len() < count {
         let mut bytes = [0_u8; 64];
         getrandom::fill(&mut bytes)
-            .map_err(|_| Error::new(ErrorKind::Internal, "the operating system gave no random bytes"))?;
+            .map_err(|_| Error::new(ErrorKind::Internal, "The operating system returned no random bytes."))?;
         let fair = bytes.into_iter().map(usize::from).filter(|byte| *byte < even);
         text.extend(fair.take(count - text.len()).map(|byte| char::from(letters[byte % letters.len()])));
     }
@@ -176,18 +176,18 @@ impl TokenReader<'_> {
     fn token(&mut self, id: Arc<str>, now: u64, of_user: bool) -> PersonalToken {
         for member in self.form.unknown(&MEMBERS) {
             let near = suggestion::did_you_mean(member, MEMBERS);
-            let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-            self.faults.push(Violation::new(violation::step(member), format!("Unknown member `{member}`{hint}")));
+            let hint = near.map(|near| format!(" {near}")).unwrap_or_default();
+            self.faults.push(Violation::new(violation::step(member), format!("Unknown member `{member}`.{hint}")));
         }
         let name = self.word("name").unwrap_or_default();
         if name.trim().is_empty() && self.faults.iter().all(|fault| fault.pointer != "/name") {
-            self.fault("name", "`name` is required: what you will know the token by");
+            self.fault("name", "`name` is required: a name by which you recognize the token.");
         }
         let subject = if of_user { "".into() } else { self.subject(&id) };
         let project = self.word("project").filter(|project| !project.is_empty()).map(Arc::from);
         let scopes = self.scopes();
         if project.is_some() && scopes.contains(Scopes::ADMIN) {
-            let message = "an admin works in no project: leave out `project`, or the scope `admin`";
+            let message = "An admin token belongs to no project: leave out `project`, or the scope `admin`.";
             self.fault("scopes", message);
         }
         let expires_at = self.expires_in().map_or(0, |seconds| now + u64::from(seconds) * 1000);
@@ -198,10 +198,10 @@ impl TokenReader<'_> {
     fn subject(&mut self, id: &str) -> Arc<str> {
         let Some(subject) = self.word("subject") else { return format!("{OF_TOKEN}{id}").into() };
         if subject.trim().is_empty() || subject.chars().any(char::is_control) {
-            self.fault("subject", "`subject` must be a name");
+            self.fault("subject", "`subject` must be a name.");
         } else if subject == OWNER || RESERVED_PREFIXES.iter().any(|start| subject.starts_with(start)) {
             let begins = RESERVED_PREFIXES.join("`, `");
-            self.fault("subject", format!("`{OWNER}`, and what begins with `{begins}`, is not to be given"));
+            self.fault("subject", format!("`{OWNER}` and names that begin with `{begins}` are reserved."));
         }
         subject.into()
     }
@@ -210,7 +210,7 @@ impl TokenReader<'_> {
         let Some(value) = self.value("scopes") else { return Scopes::DEFAULT };
         scopes(value).unwrap_or_else(|| {
             let known = Scopes::NAMES.map(|(name, _)| name).join("`, `");
-            self.fault("scopes", format!("`scopes` must be a list of one or more of `{known}`"));
+            self.fault("scopes", format!("`scopes` must be a list of one or more of `{known}`."));
             Scopes::NONE
         })
     }
@@ -218,7 +218,7 @@ impl TokenReader<'_> {
     fn expires_in(&mut self) -> Option<u32> {
         let seconds = self.value("expiresIn")?.whole().filter(|span| (1..=LONGEST_SECONDS).contains(span));
         if seconds.is_none() {
-            let message = format!("`expiresIn` must be a whole number of seconds, from 1 to {LONGEST_SECONDS}");
+            let message = format!("`expiresIn` must be an integer number of seconds, from 1 to {LONGEST_SECONDS}.");
             self.fault("expiresIn", message);
         }
         seconds
@@ -227,7 +227,7 @@ impl TokenReader<'_> {
     fn word(&mut self, member: &str) -> Option<String> {
         let text = self.value(member)?.text().filter(|text| text.chars().count() <= WORD_CHARS);
         if text.as_ref().is_none_or(|text| text.contains('\0')) {
-            self.fault(member, format!("`{member}` must be a string of at most {WORD_CHARS} characters"));
+            self.fault(member, format!("`{member}` must be a string of at most {WORD_CHARS} characters."));
         }
         text
     }

@@ -120,9 +120,9 @@ async fn run_blocking<T: Send + 'static>(
 }
 
 fn invalid_backup(why: VaultError) -> Error {
-    let error = Error::new(ErrorKind::Validation, "the copy does not open");
+    let error = Error::new(ErrorKind::Validation, "The backup cannot be decrypted.");
     match why {
-        VaultError::Sealed => error.hint("the passphrase is another, or the file was changed"),
+        VaultError::Sealed => error.hint("The passphrase is wrong, or the file was modified."),
         _ => Error::new(ErrorKind::Internal, why.to_string()),
     }
 }

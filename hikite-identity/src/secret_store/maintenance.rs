@@ -79,7 +79,7 @@ impl SecretStore {
                     findings.extend(opened.err().map(finding));
                 }
                 None if is_reported(&row.account, &findings) => {}
-                None => findings.push(VaultFinding { record, reason: "its account has no key".into() }),
+                None => findings.push(VaultFinding { record, reason: "The account has no key.".into() }),
             }
         }
         Ok(findings)

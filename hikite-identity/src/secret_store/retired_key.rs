@@ -65,7 +65,7 @@ impl SecretStore {
         if self.remove(RETIRED_KEYS, Some(id)).await? {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::NotFound, format!("no earlier key `{id}` is kept"))
-            .hint("`hikite vault status` names those that are"))
+        Err(Error::new(ErrorKind::NotFound, format!("There is no retired key `{id}`."))
+            .hint("Run `hikite vault status` to see the retired keys."))
     }
 }

@@ -206,7 +206,7 @@ mod tests {
         fails("{", question, "tools.jsonl:1");
         fails(TOOL, &format!("{question}\n\n{{\"query\":1}}"), "queries.jsonl:3: invalid type");
         let unknown = r#"{"query":"q","relevant":["a:reed"]}"#;
-        fails(TOOL, unknown, "queries.jsonl:1: there is no tool `a:reed` (did you mean `a:read`?)");
+        fails(TOOL, unknown, "queries.jsonl:1: There is no tool `a:reed`. (did you mean `a:read`?)");
         fails(TOOL, r#"{"query":"q","relevant":[]}"#, "queries.jsonl:1: `relevant` names no tool");
     }
 

@@ -53,7 +53,7 @@ fn an_address_is_fixed_up_to_its_path() {
     check_url("https://x/a/../b", "`.` or `..`");
     check_url("https://x/%2e%2E/b", "`.` or `..`");
     check_url("https://x/a?{id}=1", "not in its names");
-    check_url("https://x/a?b={idd}", "did you mean `id`?");
+    check_url("https://x/a?b={idd}", "Did you mean `id`?");
     check_url("https://x/{id", "not closed");
     check_url("https://x/id}", "no `{` before it");
     check(&json!({ "url": 5 }), "/http/url", "`url` is required");
@@ -110,7 +110,7 @@ fn bodies_queries_and_results_are_looked_at() {
     check(&json!({ "url": "https://x/", "result": 1 }), "/http/result", "a result path");
     check(&json!({ "url": "https://x/", "method": "TRACE" }), "/http/method", "one of GET, HEAD");
     check(&json!({ "url": "https://x/", "method": 1 }), "/http/method", "one of GET, HEAD");
-    check(&json!({ "url": "https://x/", "header": {} }), "/http/header", "did you mean `headers`?");
+    check(&json!({ "url": "https://x/", "header": {} }), "/http/header", "Did you mean `headers`?");
     let xml = json!({ "Content-Type": "text/xml" });
     let text = json!({ "method": "PUT", "url": "https://x/", "headers": xml, "body": { "a": 1 } });
     check(&text, "/http/body", "is a string");

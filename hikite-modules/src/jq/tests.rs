@@ -104,7 +104,7 @@ fn what_is_wrong_is_told_with_its_place() {
     wrong(".[", "line 1, column 3: expected closing bracket, found the end of the program");
     wrong(".a |\n  | .b", "line 2, column 3: expected term, found `|");
     wrong("\"設計\" | lenght", "line 1, column 8: there is no filter `lenght` with 0 arguments");
-    wrong("maps(.)", "did you mean `map`?");
+    wrong("maps(.)", "Did you mean `map`?");
     wrong("$x", "there is no variable `$x`");
     wrong("", "expected term, found the end of the program");
     wrong("\"abc", "expected closing quote");

@@ -53,11 +53,11 @@ fn operations_are_chosen_by_id_tag_or_path() {
     let wrong = |choice: OperationFilter| choice.of(&operations).err().unwrap_or_default();
     assert_eq!(
         wrong(OperationFilter { operations: ids(&["getBok"]), ..OperationFilter::default() }),
-        "there is no operation `getBok`\nhint: did you mean `getBook`?"
+        "there is no operation `getBok`\nhint: Did you mean `getBook`?"
     );
     assert_eq!(
         wrong(OperationFilter { tag: Some("loan".into()), ..OperationFilter::default() }),
-        "no operation has the tag `loan`\nhint: did you mean `loans`?"
+        "no operation has the tag `loan`\nhint: Did you mean `loans`?"
     );
     assert_eq!(
         wrong(OperationFilter { path: Some("/x".into()), ..OperationFilter::default() }),

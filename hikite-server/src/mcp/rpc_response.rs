@@ -69,10 +69,10 @@ mod tests {
     #[test]
     fn the_words_of_a_server_mark_nothing() {
         let id = MessageId::number(1);
-        let text = r#"{"content":[{"type":"text","text":"AUTHORIZATION_ERROR: this caller may not look"}]}"#;
+        let text = r#"{"content":[{"type":"text","text":"AUTHORIZATION_ERROR: You are not allowed to look."}]}"#;
         let result = Raw::parse(text.to_owned()).expect("valid").into();
         assert!(!is_marked(RpcResponse::of_result(&id, &result)));
-        let error = Raw::parse(r#"{"code":-32003,"message":"this caller may not look"}"#).expect("valid");
+        let error = Raw::parse(r#"{"code":-32003,"message":"You are not allowed to look."}"#).expect("valid");
         assert!(!is_marked(RpcResponse::of_error(&id, &Error::from_upstream(error))));
     }
 }

@@ -132,6 +132,6 @@ mod tests {
         let pointers: Vec<&str> =
             details.as_array().expect("a list").iter().filter_map(|fault| fault["pointer"].as_str()).collect();
         assert_eq!(pointers, ["/names", "/name", "/options/retri", "/options/retry"]);
-        assert_eq!(details[0]["message"], "unknown member `names`; did you mean `name`?");
+        assert_eq!(details[0]["message"], "unknown member `names`. Did you mean `name`?");
     }
 }

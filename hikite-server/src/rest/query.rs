@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn what_is_unknown_or_doubled_is_refused() {
         let error = query("pages=1").finish().expect_err("unknown");
-        assert_eq!(error.hint.as_deref(), Some("unknown parameter `pages`; did you mean `page`?"));
+        assert_eq!(error.hint.as_deref(), Some("unknown parameter `pages`. Did you mean `page`?"));
         let mut twice = query("page=1&page=2");
         twice.whole("page", 1..=9);
         assert!(twice.finish().is_err());

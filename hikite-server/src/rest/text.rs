@@ -23,8 +23,8 @@ mod tests {
     fn the_words_are_those_of_the_specification() {
         let timeout = Error { timeout_ms: NonZeroU32::new(1500), ..Error::new(ErrorKind::Timeout, "slow") };
         for (error, words) in [
-            (Error::new(ErrorKind::ToolNotFound, "there is no tool `x`"), "Tool not found: x"),
-            (Error::new(ErrorKind::ToolDisabled, "the tool `x` is disabled"), "Tool is disabled: x"),
+            (Error::new(ErrorKind::ToolNotFound, "There is no tool `x`."), "Tool not found: x"),
+            (Error::new(ErrorKind::ToolDisabled, "The tool `x` is disabled."), "Tool is disabled: x"),
             (timeout, "Execution timeout after 1500ms"),
             (Error::new(ErrorKind::Timeout, "the body did not come in time"), "the body did not come in time"),
             (Error::new(ErrorKind::Conflict, "taken"), "taken"),
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn what_to_do_about_it_stays() {
-        let error = Error::new(ErrorKind::ToolNotFound, "there is no tool `x`").hint("did you mean `y`?");
-        assert_eq!(tool_error("x", error).hint.as_deref(), Some("did you mean `y`?"));
+        let error = Error::new(ErrorKind::ToolNotFound, "There is no tool `x`.").hint("Did you mean `y`?");
+        assert_eq!(tool_error("x", error).hint.as_deref(), Some("Did you mean `y`?"));
     }
 }

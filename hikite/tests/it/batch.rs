@@ -143,8 +143,8 @@ async fn what_is_wrong_is_told_at_once_and_nothing_runs() {
     let body = refused(&reply, 400, "VALIDATION_ERROR", &message);
     let messages: Vec<&str> =
         body["details"].as_array().expect("details").iter().filter_map(|fault| fault["message"].as_str()).collect();
-    assert_eq!(messages[0], "task `typo`: there is no tool `a:ecko`; did you mean `echo`?");
-    assert!(messages[1].starts_with("task `off`: the tool `who` is disabled"), "{messages:?}");
+    assert_eq!(messages[0], "task `typo`: There is no tool `a:ecko`. Did you mean `echo`?");
+    assert!(messages[1].starts_with("task `off`: The tool `who` is disabled."), "{messages:?}");
     assert_eq!((messages[2], messages.len()), ("task `bare`: Required parameter missing: text", 3));
     assert!(messages.iter().all(|fault| message.contains(fault)), "{message}");
     assert_eq!(fixture.calls(), 0);

@@ -123,10 +123,10 @@ async fn progress_extends_the_deadline_even_if_the_client_did_not_ask_for_it() {
         assert_eq!(client.text(&sleep, json!({ "ms": 4000 })).await, "slept 4000 ms");
         let error = error_of(&client.call(&format!("{module}__hang"), json!({})).await);
         assert_eq!(error["code"], "TIMEOUT");
-        assert_eq!(error["message"], format!("`{module}` did not answer within 2 s"));
+        assert_eq!(error["message"], format!("`{module}` did not answer within 2 s."));
         assert_eq!(
             error["hint"],
-            format!("ask for less, or give it more time: `timeout` of the call, of the tool or of `{module}`")
+            format!("Ask for less, or increase `timeout` of the call, of the tool or of `{module}`.")
         );
     };
     tokio::join!(story("web"), story("program"));

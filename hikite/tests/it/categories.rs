@@ -62,27 +62,27 @@ async fn every_error_has_its_name_its_message_and_a_hint() {
     let get = async |category: &str| client.call("get-category-tools", json!({ "category": category })).await;
 
     let unknown = get("texts").await;
-    check(&unknown, "TOOL_NOT_FOUND", "UnknownCategory", "there is no category `texts`", Some("did you mean `text`?"));
+    check(&unknown, "TOOL_NOT_FOUND", "UnknownCategory", "There is no category `texts`.", Some("Did you mean `text`?"));
     let unknown = get("zzz").await;
-    check(&unknown, "TOOL_NOT_FOUND", "UnknownCategory", "there is no category `zzz`", Some("categories: text, gone"));
+    check(&unknown, "TOOL_NOT_FOUND", "UnknownCategory", "There is no category `zzz`.", Some("categories: text, gone"));
     let unknown = client.call_in("zzz", "echo", json!({})).await;
-    check(&unknown, "TOOL_NOT_FOUND", "UnknownCategory", "there is no category `zzz`", Some("categories: text, gone"));
+    check(&unknown, "TOOL_NOT_FOUND", "UnknownCategory", "There is no category `zzz`.", Some("categories: text, gone"));
     check(
         &get("gone").await,
         "UPSTREAM_UNAVAILABLE",
         "UpstreamUnavailable",
-        "no server of the category `gone` has told its tools: down (`down` cannot be reached)",
-        Some("try again in a moment, or use another category; `hikite doctor` tells the reason"),
+        "No server of the category `gone` has returned its tool list: down (`down` cannot be reached).",
+        Some("Try again in a moment, or use another category. `hikite doctor` shows the reason."),
     );
     check(
         &client.call_in("text", "rich", json!({})).await,
         "TOOL_DISABLED",
         "ToolDisabled",
-        "the tool `rich` is disabled",
-        Some("it is switched off in the configuration; use another tool"),
+        "The tool `rich` is disabled.",
+        Some("It is disabled in the config. Use another tool."),
     );
     let unknown = client.call_in("text", "ecko", json!({})).await;
-    check(&unknown, "TOOL_NOT_FOUND", "UnknownTool", "there is no tool `ecko`", Some("did you mean `echo`?"));
+    check(&unknown, "TOOL_NOT_FOUND", "UnknownTool", "There is no tool `ecko`.", Some("Did you mean `echo`?"));
 }
 
 #[tokio::test]
@@ -94,11 +94,11 @@ async fn what_a_category_does_not_have_and_what_its_server_refuses_are_told_apar
                         "gone": category("down", json!({ "includeNames": ["anything"] })) } });
     let gateway = configured(config).await;
     let client = gateway.client("").await;
-    let hint = Some("`get-category-tools` with `text` names its tools");
+    let hint = Some("`get-category-tools` with `text` lists its tools.");
     let unknown = client.call_in("text", "renamed_away", json!({})).await;
-    check(&unknown, "TOOL_NOT_FOUND", "UnknownTool", "there is no tool `renamed_away`", hint);
+    check(&unknown, "TOOL_NOT_FOUND", "UnknownTool", "There is no tool `renamed_away`.", hint);
     let outside = client.call_in("text", "big_line", json!({})).await;
-    check(&outside, "TOOL_NOT_FOUND", "UnknownTool", "there is no tool `big_line`", hint);
+    check(&outside, "TOOL_NOT_FOUND", "UnknownTool", "There is no tool `big_line`.", hint);
     let failed = client.call_in("text", "structured", json!({ "a": 1e9, "b": 1 })).await;
     check(&failed, "VALIDATION_ERROR", "UpstreamCallError", "`a` is too large", None);
     let failed = client.call_in("gone", "anything", json!({})).await;
@@ -119,12 +119,12 @@ async fn wrong_arguments_of_the_meta_tools_come_back_with_the_schema() {
     let gateway = configured(config).await;
     let client = gateway.client("").await;
     for (tool, arguments, message) in [
-        ("get-category-tools", json!({}), "`category` must be a string"),
-        ("get-category-tools", json!({ "category": 7 }), "`category` must be a string"),
+        ("get-category-tools", json!({}), "`category` must be a string."),
+        ("get-category-tools", json!({ "category": 7 }), "`category` must be a string."),
         ("get-category-tools", json!({ "category": "c", "toolNames": "x" }), "`toolNames` must be an array of strings"),
-        ("call-category-tool", json!({ "category": "c" }), "`name` must be a string"),
+        ("call-category-tool", json!({ "category": "c" }), "`name` must be a string."),
         ("call-category-tool", json!({ "category": "c", "name": "t", "args": [1] }), "`args` must be a JSON object"),
-        ("call-category-tool", json!([]), "the arguments must be a JSON object"),
+        ("call-category-tool", json!([]), "The arguments must be a JSON object."),
     ] {
         let error = error_of(&client.call(tool, arguments).await);
         assert_eq!((&error["code"], &error["message"]), (&json!("VALIDATION_ERROR"), &json!(message)));
@@ -416,7 +416,7 @@ async fn a_real_tool_is_not_callable_by_name_through_the_categories_surface_unle
     let client = gateway.client("categories").await;
     let unknown =
         client.request("tools/call", json!({ "name": "nonsense", "arguments": {} })).await.expect_err("unknown");
-    assert_eq!((&unknown["code"], &unknown["message"]), (&json!(-32602), &json!("there is no tool `nonsense`")));
+    assert_eq!((&unknown["code"], &unknown["message"]), (&json!(-32602), &json!("There is no tool `nonsense`.")));
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ async fn a_tool_is_described() {
     assert_eq!((&described["name"], &described["inputSchema"]["required"]), (&json!("echo"), &json!(["text"])));
     let run = terminal.run(&["tools", "describe", "echo"]).await;
     assert!(run.stdout.starts_with("up:echo\n{\n  \"name\": \"echo\","), "{}", run.stdout);
-    for (tool, said) in [("ecko", "there is no tool `ecko`"), ("who", "the tool `who` is disabled")] {
+    for (tool, said) in [("ecko", "There is no tool `ecko`."), ("who", "The tool `who` is disabled.")] {
         let run = terminal.run(&["tools", "describe", tool]).await;
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
         assert!(run.stderr.contains(&format!("error: {said}")), "{}", run.stderr);
@@ -90,8 +90,8 @@ async fn a_tool_is_called_and_its_failure_is_the_exit_code() {
     let run = terminal.run(&["tools", "call", "test_error_handling"]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), "This tool intentionally returns an error for testing\n"));
     for (arguments, said) in [
-        (&["tools", "call", "nothing"][..], "there is no tool `nothing`"),
-        (&["tools", "call", "who"], "the tool `who` is disabled"),
+        (&["tools", "call", "nothing"][..], "There is no tool `nothing`."),
+        (&["tools", "call", "who"], "The tool `who` is disabled."),
         (&["tools", "call", "structured"], "Required parameter missing: a"),
         (&["tools", "call", "structured", r#"{"a":1e9,"b":1}"#], "`a` is too large"),
         (&["tools", "call", "echo", "not json"], "`not json` is not a JSON object"),
@@ -114,7 +114,7 @@ async fn a_call_takes_its_arguments_one_by_one_or_as_json() {
     assert!(run.stdout.ends_with("\"structuredContent\":{\"sum\":3.5}}\n"), "{}", run.stdout);
     assert_eq!(terminal.run(&["call", "test_error_handling"]).await.code, Some(1));
     for (arguments, said) in [
-        (&["call", "nothing"][..], "there is no tool `nothing`"),
+        (&["call", "nothing"][..], "There is no tool `nothing`."),
         (&["call", "echo", "--json", "[1]"], "`[1]` is not a JSON object"),
         (&["call", "echo", "--json", "-"], "`` is not a JSON object"),
         (&["call", "echo", "--param", "text"], "`text` is not NAME=VALUE"),

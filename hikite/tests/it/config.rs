@@ -26,8 +26,8 @@ async fn refused(text: &str, expected: &str) {
 #[tokio::test]
 async fn an_unknown_key_is_named_with_the_nearest_right_one() {
     let text = "{\n  \"mcpServers\": { \"a\": { \"description\": \"d\", \"comand\": \"x\", \"command\": \"y\" } },\n  \"categorys\": {}\n}";
-    let expected = "error: DIR/hikite.json:2:46: mcpServers.a.comand: unknown key\nhint: did you mean `command`?\n\
-                    error: DIR/hikite.json:3:3: categorys: unknown key\nhint: did you mean `categories`?\n";
+    let expected = "error: DIR/hikite.json:2:46: mcpServers.a.comand: unknown key\nhint: Did you mean `command`?\n\
+                    error: DIR/hikite.json:3:3: categorys: unknown key\nhint: Did you mean `categories`?\n";
     refused(text, expected).await;
 }
 
@@ -35,7 +35,7 @@ async fn an_unknown_key_is_named_with_the_nearest_right_one() {
 async fn a_category_of_an_unknown_server_is_refused() {
     let text = r#"{ "mcpServers": { "serena": { "description": "d", "command": "x" } },
   "categories": { "fs": { "description": "d", "server": "serna" }, "all": { "description": "d", "server": ["serena", "zzz"] } } }"#;
-    let expected = "error: DIR/hikite.json:2:57: categories.fs.server: there is no server `serna` in `mcpServers`\nhint: did you mean `serena`?\n\
+    let expected = "error: DIR/hikite.json:2:57: categories.fs.server: there is no server `serna` in `mcpServers`\nhint: Did you mean `serena`?\n\
                     error: DIR/hikite.json:2:118: categories.all.server[1]: there is no server `zzz` in `mcpServers`\nhint: the servers are `serena`\n";
     refused(text, expected).await;
 }

@@ -56,15 +56,15 @@ async fn an_unknown_tool_is_an_error_of_the_protocol_with_a_hint() {
     let (_fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
-    for (name, hint) in [("test_simple_txt", Some("did you mean `test_simple_text`?")), ("quuuuuuuux", None)] {
+    for (name, hint) in [("test_simple_txt", Some("Did you mean `test_simple_text`?")), ("quuuuuuuux", None)] {
         let error = client.request("tools/call", json!({ "name": name, "arguments": {} })).await.expect_err("unknown");
         assert_eq!(error["code"], -32602);
-        assert_eq!(error["message"], format!("there is no tool `{name}`"));
+        assert_eq!(error["message"], format!("There is no tool `{name}`."));
         assert_eq!((error["data"]["code"].as_str(), error["data"]["hint"].as_str()), (Some("TOOL_NOT_FOUND"), hint));
     }
     for params in [json!({}), json!({ "name": 7 })] {
         let error = client.request("tools/call", params).await.expect_err("no name");
-        assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!("`name` must be the name of a tool")));
+        assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!("`name` must be the name of a tool.")));
     }
     let error = client.request("tools/explode", json!({})).await.expect_err("no method");
     assert_eq!((&error["code"], &error["message"]), (&json!(-32601), &json!("there is no method `tools/explode`")));
@@ -125,12 +125,15 @@ async fn what_does_not_exist_is_named_in_the_error() {
     let client = gateway.client("direct").await;
     let fails = async |method: &str, params: Value| client.request(method, params).await.expect_err("an error");
     let error = fails("prompts/get", json!({ "name": "test_simple_promt" })).await;
-    assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!("there is no prompt `test_simple_promt`")));
-    assert_eq!(error["data"]["hint"], "did you mean `test_simple_prompt`?");
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!(-32602), &json!("There is no prompt `test_simple_promt`."))
+    );
+    assert_eq!(error["data"]["hint"], "Did you mean `test_simple_prompt`?");
     let error = fails("resources/read", json!({ "uri": "nowhere://x" })).await;
-    assert_eq!((&error["code"], &error["message"]), (&json!(-32002), &json!("there is no resource `nowhere://x`")));
+    assert_eq!((&error["code"], &error["message"]), (&json!(-32002), &json!("There is no resource `nowhere://x`.")));
     let error = fails("resources/read", json!({})).await;
-    assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!("`uri` is missing or not a string")));
+    assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!("`uri` is missing or not a string.")));
     assert_eq!(fails("completion/complete", json!({ "ref": { "type": "ref/other" } })).await["code"], -32602);
 }
 

@@ -75,7 +75,8 @@ async fn a_server_that_fails_is_left_alone_until_one_call_finds_it_well() {
     for _ in 0..5 {
         let error = error_of(&echo(&client).await);
         assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");
-        let reason = "`a` is left alone for a while: `a` failed: it answered 503 Service Unavailable";
+        let reason =
+            "`a` is not called for now because of repeated failures: `a` failed: it answered 503 Service Unavailable";
         assert_eq!(error["message"], reason);
         assert!(error["hint"].as_str().expect("text").starts_with("it is tried again in "), "{error}");
     }
@@ -127,7 +128,7 @@ async fn a_time_that_the_call_does_not_have_is_told_at_once() {
         fixture.refuse_calls(status, Some("3600"));
         let begin = Instant::now();
         let error = error_of(&echo(&client).await);
-        assert_eq!((&error["code"], &error["hint"]), (&json!(code), &json!("try again in 3600 s")));
+        assert_eq!((&error["code"], &error["hint"]), (&json!(code), &json!("Try again in 3600 s.")));
         assert!(begin.elapsed() < Duration::from_secs(10));
         assert!(!error.to_string().contains("127.0.0.1"), "{error}");
     }
@@ -144,7 +145,7 @@ async fn a_tool_has_the_time_that_its_override_gives_it() {
     let gateway = configured(config).await;
     let client = gateway.client("direct,categories").await;
     let error = error_of(&client.call("hang", json!({})).await);
-    assert_eq!((&error["code"], &error["message"]), (&json!("TIMEOUT"), &json!("`a` did not answer within 0.2 s")));
+    assert_eq!((&error["code"], &error["message"]), (&json!("TIMEOUT"), &json!("`a` did not answer within 0.2 s.")));
     let error = error_of(&client.call_in("c", "hang", json!({})).await);
-    assert_eq!(error["message"], "`a` did not answer within 0.4 s");
+    assert_eq!(error["message"], "`a` did not answer within 0.4 s.");
 }

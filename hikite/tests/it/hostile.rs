@@ -165,7 +165,7 @@ async fn names_of_megabytes_are_not_sent_back() {
     let gateway = gateway().await;
     let long = "n".repeat(1 << 20);
     let nowhere = post(&gateway, "/v1/tools/call", call(&long, &json!({}))).await;
-    refused(&nowhere, 400, "`name` is longer than 512 characters");
+    refused(&nowhere, 400, "`name` must not be longer than 512 characters.");
     let client = gateway.client("direct").await;
     let asked = client.request("tools/call", json!({ "name": long, "arguments": {} }));
     let (answer, _) = meanwhile(&gateway, asked).await;

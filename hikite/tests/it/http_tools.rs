@@ -126,7 +126,7 @@ async fn all_faults_of_a_form_are_told() {
     let run = register(&gateway, &wrong, &[]).await;
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     for said in [
-        "/http/url: there is no parameter `idd`; did you mean `id`?",
+        "/http/url: there is no parameter `idd`. Did you mean `id`?",
         "/http/headers/Host: `host` is set by hikite alone",
     ] {
         assert!(run.stderr.contains(said), "{}", run.stderr);

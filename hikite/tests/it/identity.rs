@@ -311,7 +311,7 @@ async fn a_token_that_is_taken_back_opens_nothing_here_or_elsewhere() {
     let again = || gateway.send(as_bearer(&made.secret, "GET", "/v1/me"));
     assert_eq!(again().await.status, 401, "at once");
     let gone = gateway.send(gateway.request("DELETE", &format!("/v1/tokens/{}", made.id))).await;
-    refused(&gone, 404, "NOT_FOUND", &format!("there is no token `{}`", made.id));
+    refused(&gone, 404, "NOT_FOUND", &format!("There is no token `{}`.", made.id));
     // From a terminal, which is another process.
     let run =
         gateway.run(&["token", "create", "--name", "cli", "--project", "work", "--expires", "1h", "--json"]).await;
@@ -464,7 +464,7 @@ async fn what_the_file_names_is_read_only_and_wins() {
     assert_eq!((&shown["description"], &shown["managedByFile"]), (&json!("of the file"), &json!(true)));
     let listed = get(&gateway, "/v1/projects").await.value();
     assert_eq!(listed["projects"].as_array().map(Vec::len), Some(2));
-    let message = "the project `work` is managed by the file";
+    let message = "The project `work` is managed by the config file.";
     let change = gateway.request("PATCH", "/v1/projects/work").json("{}");
     refused(&gateway.send(change).await, 409, "CONFLICT", message);
     let delete = gateway.request("DELETE", "/v1/projects/work");
@@ -475,7 +475,7 @@ async fn what_the_file_names_is_read_only_and_wins() {
     let wrong = gateway.request("PATCH", "/v1/projects/home").json(json!({ "optimisation": 1 }).to_string());
     assert_eq!(gateway.send(wrong).await.status, 400);
     let gone = get(&gateway, "/v1/projects/nowhere").await;
-    refused(&gone, 404, "NOT_FOUND", "there is no project `nowhere`");
+    refused(&gone, 404, "NOT_FOUND", "There is no project `nowhere`.");
 }
 
 #[tokio::test]
@@ -545,8 +545,8 @@ async fn what_cannot_be_done_from_a_terminal_says_why() {
         (&["project", "delete", "fixed"][..], "managed by the file"),
         (&["project", "create", "fixed"], "managed by the file"),
         (&["project", "create", "x", "--allow", "/(/"], "/permissions/allow/0"),
-        (&["token", "create", "--project", "none"], "there is no project `none`"),
-        (&["token", "revoke", "tok_none"], "there is no token `tok_none`"),
+        (&["token", "create", "--project", "none"], "There is no project `none`."),
+        (&["token", "revoke", "tok_none"], "There is no token `tok_none`."),
         (&["token", "create", "--scope", "write"], "`read`, `call`, `admin`"),
     ] {
         let run = gateway.run(arguments).await;

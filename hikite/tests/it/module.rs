@@ -80,7 +80,7 @@ async fn modules_are_listed_with_what_is_wrong_with_them() {
     assert_eq!(listed[0]["risks"], json!({ "read": 9, "write": 5, "destructive": 1 }));
     assert_eq!(listed[5]["faults"][0]["at"], "tools.list_things.risk");
     let run = terminal.run(&["module", "list", "notoin"]).await;
-    assert_eq!(run.stderr, "error: there is no module `notoin`\nhint: did you mean `notion`?\n");
+    assert_eq!(run.stderr, "error: There is no module `notoin`.\nhint: Did you mean `notion`?\n");
     let run = terminal.run(&["doctor"]).await;
     assert!(run.stdout.contains("error   module: "), "{}", run.stdout);
     assert!(run.stdout.contains("wrong.yaml: tools.list_things.risk: expected one of"), "{}", run.stdout);

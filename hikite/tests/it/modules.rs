@@ -156,7 +156,7 @@ async fn what_is_wrong_is_told_with_what_to_do() {
     let client = gateway.client("").await;
     let error = async |name: &str, arguments: Value| error_of(&client.call(name, arguments).await);
     let wrong = error("get_module_schema", json!({ "module": "notoin" })).await;
-    assert_eq!((&wrong["code"], &wrong["hint"]), (&json!("NOT_FOUND"), &json!("did you mean `notion`?")));
+    assert_eq!((&wrong["code"], &wrong["hint"]), (&json!("NOT_FOUND"), &json!("Did you mean `notion`?")));
     let some = client.call("get_module_schema", json!({ "modules": ["notoin", "jira"] })).await;
     let some = array(&some);
     assert_eq!((&some[0]["error"]["code"], some[1]["tools"].is_array()), (&json!("NOT_FOUND"), true));
@@ -166,7 +166,7 @@ async fn what_is_wrong_is_told_with_what_to_do() {
     let wrong = error("call", json!({ "module": "notion", "tool": "get_page", "params": { "id": 1 } })).await;
     assert_eq!((&wrong["code"], &wrong["schema"]["required"]), (&json!("VALIDATION_ERROR"), &json!(["page_id"])));
     let wrong = error("call", json!({ "modul": "notion", "tool": 1, "format": "yaml" })).await;
-    for part in ["did you mean `module`?", "`tool` must be a string", "`format` must be"] {
+    for part in ["Did you mean `module`?", "`tool` must be a string.", "`format` must be"] {
         assert!(wrong["message"].as_str().is_some_and(|text| text.contains(part)), "{part}: {wrong}");
     }
     assert!(wrong["schema"]["properties"]["params"].is_object());

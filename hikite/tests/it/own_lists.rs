@@ -151,7 +151,7 @@ async fn a_strict_pin_holds_a_sessions_own_tool_back_until_it_is_approved() {
     };
     assert_eq!(
         (&held["code"], &held["hint"]),
-        (&json!("TOOL_DISABLED"), &json!("look at it with `hikite pin show a:late`"))
+        (&json!("TOOL_DISABLED"), &json!("Review it with `hikite pin show a:late`."))
     );
     assert!(!client.names("tools/list").await.contains(&"late".to_owned()));
     let waiting = get(&gateway, "/v1/pins?state=new").await.value();

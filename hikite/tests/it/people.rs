@@ -172,7 +172,7 @@ async fn accounts_and_memberships_go_to_a_successor_and_nothing_else_does() {
     add_account(&gateway, &bob, "work").await;
     project(&gateway, "team", json!({ "members": ["alice"] })).await;
     let unknown = delete(&gateway, gateway.token(), "/v1/users/alice?successor=nobody").await;
-    refused(&unknown, 404, "NOT_FOUND", "there is no user `nobody`");
+    refused(&unknown, 404, "NOT_FOUND", "There is no user `nobody`.");
     let own = delete(&gateway, gateway.token(), "/v1/users/alice?successor=alice").await;
     assert_eq!(own.status, 400);
     assert_eq!(status(&gateway, &alice).await, 200, "what was refused changed nothing");
@@ -192,7 +192,7 @@ async fn a_name_is_a_label_and_what_hangs_on_the_user_stays() {
     let before = get(&gateway, "/v1/users/alice").await.value();
     let id = before["id"].as_str().expect("an id");
     let taken = patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "name": "kana" })).await;
-    refused(&taken, 409, "CONFLICT", "there is a user `kana` already");
+    refused(&taken, 409, "CONFLICT", "A user `kana` already exists.");
     for wrong in ["owner", "usr_1", "A B", ""] {
         let reply = patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "name": wrong })).await;
         assert_eq!(reply.status, 400, "{wrong}");
@@ -248,7 +248,7 @@ async fn a_token_of_the_terminal_acts_for_the_user_that_it_names() {
     let old = gateway.run(&["token", "create", "--subject", "bot", "--json"]).await;
     assert!(old.stderr.contains("`--subject` is deprecated"), "{}", old.stderr);
     let wrong = gateway.run(&["token", "create", "--user", "nobody"]).await;
-    assert!(wrong.code != Some(0) && wrong.stderr.contains("there is no user `nobody`"), "{}", wrong.stderr);
+    assert!(wrong.code != Some(0) && wrong.stderr.contains("There is no user `nobody`."), "{}", wrong.stderr);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::rest::{get, post};
 use crate::{configured, error_of, http_fixture, with};
 
-const HINT: &str = "look at it with `hikite pin show a:echo`";
+const HINT: &str = "Review it with `hikite pin show a:echo`.";
 
 fn config(server: &Value) -> Value {
     json!({ "mcpServers": { "a": server }, "categories": { "c": { "description": "d", "server": "a" } },

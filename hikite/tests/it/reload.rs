@@ -51,7 +51,7 @@ async fn a_wrong_change_is_told_and_changes_nothing() {
             r#"{ "categories": { "one": { "description": "d", "server": "gone" } } }"#,
             "categories.one.server: there is no server `gone` in `mcpServers`",
         ),
-        (r#"{ "limts": {} }"#, "limts: unknown key\nhint: did you mean `limits`?"),
+        (r#"{ "limts": {} }"#, "limts: unknown key\nhint: Did you mean `limits`?"),
     ] {
         gateway.write_text(wrong);
         gateway.wait_for_stderr(said).await;

@@ -105,7 +105,7 @@ async fn a_tool_is_shown_by_its_key_or_its_only_name() {
         refused(&get(&gateway, path).await, 404, "TOOL_NOT_FOUND", &format!("Tool not found: {name}"));
     }
     let near = get(&gateway, "/v1/tools/a:ehco").await.value();
-    assert!(near["hint"].as_str().is_none_or(|hint| hint.starts_with("did you mean")), "{near}");
+    assert!(near["hint"].as_str().is_none_or(|hint| hint.starts_with("Did you mean")), "{near}");
     refused(&get(&gateway, "/v1/tools/%FF").await, 400, "VALIDATION_ERROR", "the key in the address is not UTF-8");
 }
 
@@ -141,18 +141,18 @@ async fn a_list_is_narrowed_by_module_category_and_switch() {
 async fn a_query_that_is_not_right_is_refused_with_every_fault() {
     let gateway = gateway(json!({})).await;
     for (query, pointer, message) in [
-        ("page=0", "/page", "`page` must be a whole number from 1 to 1000000"),
-        ("page=-1", "/page", "`page` must be a whole number from 1 to 1000000"),
-        ("page=1.5", "/page", "`page` must be a whole number from 1 to 1000000"),
-        ("page=x", "/page", "`page` must be a whole number from 1 to 1000000"),
-        ("page=", "/page", "`page` must be a whole number from 1 to 1000000"),
-        ("page=99999999999999999999", "/page", "`page` must be a whole number from 1 to 1000000"),
-        ("limit=0", "/limit", "`limit` must be a whole number from 1 to 100"),
-        ("limit=101", "/limit", "`limit` must be a whole number from 1 to 100"),
+        ("page=0", "/page", "`page` must be an integer from 1 to 1000000"),
+        ("page=-1", "/page", "`page` must be an integer from 1 to 1000000"),
+        ("page=1.5", "/page", "`page` must be an integer from 1 to 1000000"),
+        ("page=x", "/page", "`page` must be an integer from 1 to 1000000"),
+        ("page=", "/page", "`page` must be an integer from 1 to 1000000"),
+        ("page=99999999999999999999", "/page", "`page` must be an integer from 1 to 1000000"),
+        ("limit=0", "/limit", "`limit` must be an integer from 1 to 100"),
+        ("limit=101", "/limit", "`limit` must be an integer from 1 to 100"),
         ("enabled=yes", "/enabled", "`enabled` must be `true` or `false`"),
         ("limit=1&limit=2", "/limit", "`limit` is given more than once"),
-        ("limits=1", "/limits", "unknown parameter `limits`; did you mean `limit`?"),
-        ("tags=x", "/tags", "unknown parameter `tags`; did you mean `tag`?"),
+        ("limits=1", "/limits", "unknown parameter `limits`. Did you mean `limit`?"),
+        ("tags=x", "/tags", "unknown parameter `tags`. Did you mean `tag`?"),
     ] {
         let reply = get(&gateway, &format!("/v1/tools?{query}")).await;
         let body = refused(&reply, 400, "VALIDATION_ERROR", "Validation failed");

@@ -100,17 +100,17 @@ async fn what_a_call_asks_for_is_checked() {
     for (body, pointer, message) in [
         (json!({}), "/name", "`name` must be the key or the name of a tool"),
         (json!({ "name": "" }), "/name", "`name` must be the key or the name of a tool"),
-        (json!({ "name": 5 }), "/name", "`name` must be a string"),
-        (json!({ "name": null }), "/name", "`name` must be a string"),
-        (json!({ "name": "x", "parameters": 5 }), "/parameters", "`parameters` must be an object"),
-        (json!({ "name": "x", "parameters": [] }), "/parameters", "`parameters` must be an object"),
-        (json!({ "name": "x", "parameters": null }), "/parameters", "`parameters` must be an object"),
+        (json!({ "name": 5 }), "/name", "`name` must be a string."),
+        (json!({ "name": null }), "/name", "`name` must be a string."),
+        (json!({ "name": "x", "parameters": 5 }), "/parameters", "`parameters` must be an object."),
+        (json!({ "name": "x", "parameters": [] }), "/parameters", "`parameters` must be an object."),
+        (json!({ "name": "x", "parameters": null }), "/parameters", "`parameters` must be an object."),
         (
             json!({ "name": "x", "params": {} }),
             "/params",
             "unknown member `params`; there are: name, parameters, options",
         ),
-        (json!({ "name": "x", "options": 5 }), "/options", "`options` must be an object"),
+        (json!({ "name": "x", "options": 5 }), "/options", "`options` must be an object."),
         (
             json!({ "name": "x", "options": { "retries": 1 } }),
             "/options/retries",
@@ -119,17 +119,17 @@ async fn what_a_call_asks_for_is_checked() {
         (
             json!({ "name": "x", "options": { "timeout": 0 } }),
             "/options/timeout",
-            "`timeout` must be a whole number from 1 to 3600000",
+            "`timeout` must be an integer from 1 to 3600000",
         ),
         (
             json!({ "name": "x", "options": { "timeout": 0.5 } }),
             "/options/timeout",
-            "`timeout` must be a whole number from 1 to 3600000",
+            "`timeout` must be an integer from 1 to 3600000",
         ),
         (
             json!({ "name": "x", "options": { "timeout": "5s" } }),
             "/options/timeout",
-            "`timeout` must be a whole number from 1 to 3600000",
+            "`timeout` must be an integer from 1 to 3600000",
         ),
         (
             json!({ "name": "x", "options": { "retry": -1 } }),

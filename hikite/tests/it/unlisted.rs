@@ -110,7 +110,7 @@ async fn a_batch_with_a_fault_of_its_own_is_refused_for_that() {
     let error = error_of(&on(&gateway, "batch", json!({ "commands": tasks })).await);
     assert_eq!(error["code"], "VALIDATION_ERROR", "{error}");
     let message = error["message"].as_str().expect("text");
-    assert!(message.contains("`down`") && message.contains("did you mean `echo`?"), "{message}");
+    assert!(message.contains("`down`") && message.contains("Did you mean `echo`?"), "{message}");
 }
 
 /// Sends every request about a module and returns the responses with its name removed.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use super::client::{McpEndpoint, RigClient};
+use super::client::RigClient;
 use super::process::GatewayChild;
 
 /// Timeout; callgrind makes everything fifty times slower.
@@ -44,13 +44,7 @@ impl Callgrind {
 
     /// Opens a client of the default surface.
     pub(crate) async fn client(&self) -> Result<RigClient> {
-        self.client_at(self.gateway.target.path).await
-    }
-
-    /// Opens a client at another path.
-    pub(crate) async fn client_at(&self, path: &'static str) -> Result<RigClient> {
-        let target = McpEndpoint { path, ..self.gateway.target.clone() };
-        RigClient::open_as(&target, Some(&self.token), TIMEOUT).await
+        RigClient::open_as(&self.gateway.target, Some(&self.token), TIMEOUT).await
     }
 
     /// Waits until tools are listed.

@@ -33,7 +33,7 @@ fn so_many_values_of_the_wrong_type_are_converted_and_no_more() {
 fn longer_lists_than_their_faults_can_be_looked_for_in_are_refused_in_words() {
     let faults = checker(integers()).check(Some(&raw(&list(200_000)))).expect_err("too many");
     assert_eq!(faults.len(), 1);
-    assert!(faults[0].message.contains("send fewer of them"), "{faults:?}");
+    assert!(faults[0].message.contains("send fewer arguments"), "{faults:?}");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn more_work_than_any_call_needs_is_refused_before_it_is_done() {
         let schema = of("l", &json!({ "type": "array", "items": items }));
         let sent = format!(r#"{{"l":[{}]}}"#, vec!["{}"; 400_000].join(","));
         let faults = checker(schema).check(Some(&raw(&sent))).expect_err("refused");
-        assert!(faults[0].message.contains("too large to be held against"), "{faults:?}");
+        assert!(faults[0].message.contains("too large to be checked against"), "{faults:?}");
     }
     let bulk = format!(r#"{{"l":[{}]}}"#, vec!["1"; 400_000].join(","));
     assert_eq!(checker(integers()).check(Some(&raw(&bulk))), Ok(CheckOutcome::AsSent), "large and simple is fine");
@@ -132,7 +132,7 @@ fn a_long_text_is_not_held_against_a_pattern_that_looks_around() {
     ] {
         let checker = checker(schema);
         let faults = checker.check(Some(&Raw::of(&sent))).expect_err("too long");
-        assert!(faults[0].message.contains("a pattern that looks around or back"), "{faults:?}");
+        assert!(faults[0].message.contains("a pattern with lookaround or backreferences"), "{faults:?}");
         assert!(checker.check_template(&sent, &[]).is_err());
     }
     let faults = checker(by_value).check(Some(&raw(r#"{"t":"aaaa"}"#))).expect_err("no match");

@@ -67,7 +67,7 @@ fn what_stands_above_a_reference_is_known() {
         &schema,
         &json!({ "pageid": "${a.id}", "page_id": "x" }),
         "/pageid",
-        "Unknown parameter: pageid; did you mean `page_id`?",
+        "Unknown parameter: pageid. Did you mean `page_id`?",
     );
     refused(&schema, &json!({ "number": "${a.n}" }), "/page_id", "Required parameter missing: page_id");
     let filter = json!({ "page_id": "x", "filter": { "n": "${a.n}" } });

@@ -16,7 +16,7 @@ pub(super) fn parse(text: &str, names: KnownNames<'_>, after: &mut Vec<usize>) -
     });
     outcome.map_err(|problem| {
         let column = text[..problem.at].chars().count() + 1;
-        format!("cannot be read at column {column}: {}", problem.message)
+        format!("is not valid at column {column}: {}", problem.message)
     })
 }
 
@@ -59,7 +59,7 @@ impl<'a> ConditionParser<'a, '_> {
             }
         })?;
         if self.peek_comparison().is_some() {
-            return Err(self.problem("what `!` belongs to is unclear; write `!(… == …)` or `!=`"));
+            return Err(self.problem("`!` is ambiguous here; write `!(… == …)` or `!=`"));
         }
         Ok(ConditionExpression::Not(Box::new(inner)))
     }
@@ -68,10 +68,10 @@ impl<'a> ConditionParser<'a, '_> {
         if self.take("(") {
             let inner = self.nested(Self::any)?;
             if !self.take(")") {
-                return Err(self.problem("`(` without its `)`"));
+                return Err(self.problem("`(` without a matching `)`"));
             }
             if self.peek_comparison().is_some() {
-                return Err(self.problem("what stands in parentheses is true or false, and not compared"));
+                return Err(self.problem("an expression in parentheses is true or false and cannot be compared"));
             }
             return Ok(inner);
         }
@@ -84,7 +84,10 @@ impl<'a> ConditionParser<'a, '_> {
         let right = self.operand()?;
         let unordered = |operand: &Operand| matches!(operand, Operand::Plain(Value::Null | Value::Bool(_)));
         if comparison.is_ordering() && (unordered(&left) || unordered(&right)) {
-            return Err(SyntaxProblem::new(at, format!("`{word}` is for numbers and texts; use `==` or `!=`")));
+            return Err(SyntaxProblem::new(
+                at,
+                format!("`{word}` compares only numbers and strings; use `==` or `!=`"),
+            ));
         }
         Ok(ConditionExpression::Compare(left, comparison, right))
     }
@@ -96,9 +99,10 @@ impl<'a> ConditionParser<'a, '_> {
             return self.reference();
         }
         if rest.starts_with(['"', '\'']) {
-            let (text, length) = quoted(rest).ok_or_else(|| self.problem("a text in quotes that does not end well"))?;
+            let (text, length) =
+                quoted(rest).ok_or_else(|| self.problem("a quoted string is not terminated or not valid"))?;
             if text.replace("$${", "").contains("${") {
-                return Err(self.problem("a reference stands without quotes here: `${a.state} == \"open\"`"));
+                return Err(self.problem("write a reference without quotes: `${a.state} == \"open\"`"));
             }
             self.at += length;
             return Ok(Operand::Plain(text.replace("$${", "${").into()));
@@ -166,19 +170,19 @@ impl<'a> ConditionParser<'a, '_> {
             &[("and", "&&"), ("or", "||"), ("not", "!"), ("===", "=="), ("=", "=="), ("&", "&&"), ("|", "||")];
         let rest = self.rest();
         let Some(first) = rest.chars().next() else {
-            return self.problem("it ends where a reference or a value is expected");
+            return self.problem("a reference or a value is expected at the end");
         };
         let end = rest.find(|c: char| first.is_alphanumeric() != c.is_alphanumeric() || c.is_whitespace());
         let word = shortened(&rest[..end.unwrap_or(rest.len())]);
         if let Some((_, meant)) = CORRECTIONS.iter().find(|(wrong, _)| word.eq_ignore_ascii_case(wrong)) {
-            return self.problem(format!("write `{meant}` for `{word}`"));
+            return self.problem(format!("write `{meant}` instead of `{word}`"));
         }
         if first.is_alphanumeric() {
             return self
-                .problem(format!("`{word}` is no value: a text stands in quotes, a reference as `${{task.key}}`"));
+                .problem(format!("`{word}` is not a value: quote strings, and write references as `${{task.key}}`"));
         }
         let forms = "a condition is `${a.n} > 0`, `${a.state} == \"open\"`, joined by `&&`, `||`, `!`";
-        self.problem(format!("`{}` cannot stand here: {forms}", first.escape_debug()))
+        self.problem(format!("unexpected `{}`: {forms}", first.escape_debug()))
     }
 }
 

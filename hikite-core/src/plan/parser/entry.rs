@@ -36,7 +36,7 @@ pub(super) fn entries(commands: &Raw, tasks_max: usize, faults: &mut PlanViolati
     let pieces = match pieces {
         Ok(pieces) if pieces.is_empty() => Err("there are no tasks".into()),
         Ok(pieces) if pieces.len() > tasks_max => {
-            Err(format!("there are {} tasks; a batch has at most {tasks_max}", pieces.len()))
+            Err(format!("the batch has {} tasks; the limit is {tasks_max}", pieces.len()))
         }
         pieces => pieces,
     };
@@ -91,7 +91,7 @@ fn members(json: &str) -> Result<Map<String, Value>, &'static str> {
     match opened {
         Ok(Value::Object(members)) => Ok(members),
         Err(_) if json.starts_with('{') => {
-            Err("it is nested too deeply, or holds a number or a text that cannot be read")
+            Err("it is nested too deeply, or contains a number or a string that cannot be read")
         }
         _ => Err("a task must be a JSON object"),
     }
@@ -113,7 +113,7 @@ fn text(commands: &Raw) -> Option<String> {
 fn items(commands: &Raw) -> Result<Vec<TaskText<'_>>, String> {
     let items: Vec<&RawValue> = commands
         .decode()
-        .map_err(|_| "`commands` must be a list of tasks, or a text with one task per line, each a JSON object")?;
+        .map_err(|_| "`commands` must be a list of tasks, or a string with one task per line, each a JSON object")?;
     Ok(items.into_iter().map(|item| TaskText { line: None, json: Ok(item.get()) }).collect())
 }
 
@@ -129,7 +129,7 @@ fn lines(text: &str, tasks_max: usize) -> Result<Vec<TaskText<'_>>, String> {
         let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
         if lines > tasks_max {
             return Err(format!(
-                "{}; besides, there are {lines} lines and a batch has at most {tasks_max} tasks",
+                "{}; also, there are {lines} lines and the limit is {tasks_max} tasks",
                 bad_json(text, 1, &error)
             ));
         }

@@ -50,13 +50,10 @@ pub(super) fn id(members: &Map<String, Value>) -> Result<Arc<str>, String> {
         return Err(format!("`id` must have at most {ID_CHARS_MAX} characters"));
     }
     if matches!(id, ITEM | INDEX) {
-        return Err(format!("`id` must not be `{id}`: that is what `for_each` gives; call the task something else"));
+        return Err(format!("`id` must not be `{id}`, which is reserved for `for_each`"));
     }
     if !is_bare_name(id) {
-        return Err(format!(
-            "`id` {} cannot be referred to as `${{id}}`; use letters, digits, `-` and `_`",
-            Value::from(id)
-        ));
+        return Err(format!("`id` {} cannot be used in `${{id}}`; use letters, digits, `-` and `_`", Value::from(id)));
     }
     Ok(id.into())
 }
@@ -113,8 +110,8 @@ impl TaskReader<'_> {
     fn unknown_fields(&mut self) {
         for name in self.members.keys().filter(|name| !FIELDS.contains(&name.as_str())) {
             self.faults.add_with(|| {
-                let near = did_you_mean(name, FIELDS.iter().copied()).map(|near| format!("; {near}"));
-                let message = format!("`{}` is no field of a task{}", shortened(name), near.unwrap_or_default());
+                let near = did_you_mean(name, FIELDS.iter().copied()).map(|near| format!(". {near}"));
+                let message = format!("`{}` is not a field of a task{}", shortened(name), near.unwrap_or_default());
                 (format!("/commands/{}{}", self.place, step(name)), message)
             });
         }
@@ -126,7 +123,7 @@ impl TaskReader<'_> {
         let Some(key) = key else {
             for (field, text) in [("module", &module), (name, &tool)] {
                 if text.is_none() && self.present(field).is_none() {
-                    self.refuse::<()>(field, "is missing; or `toolKey`, `module:tool`, for both");
+                    self.refuse::<()>(field, "is missing; or set `toolKey` to `module:tool`");
                 }
             }
             return ToolKey::new(module.unwrap_or_default(), tool.unwrap_or_default());
@@ -137,7 +134,7 @@ impl TaskReader<'_> {
         };
         for (field, text, meant) in [("module", module, of), (name, tool, named)] {
             if text.is_some_and(|text| text != meant) {
-                self.refuse::<()>(field, "says something else than `toolKey`");
+                self.refuse::<()>(field, "does not match `toolKey`");
             }
         }
         ToolKey::new(of, named)
@@ -162,7 +159,7 @@ impl TaskReader<'_> {
             Ok(_) => self.refuse(name, "must be an object"),
             Err(error) => {
                 let why = bad_json(text, 1, &error);
-                self.refuse(name, &format!("is a text that holds no JSON object: {why}"))
+                self.refuse(name, &format!("is a string without a JSON object: {why}"))
             }
         }
         .unwrap_or_default()
@@ -174,14 +171,14 @@ impl TaskReader<'_> {
         let value = self.take(NAME)?;
         let right = match &value {
             Value::Array(items) if items.len() > items_max => {
-                return self.refuse(NAME, &format!("has {} elements; it may have {items_max}", items.len()));
+                return self.refuse(NAME, &format!("has {} elements; the limit is {items_max}", items.len()));
             }
             Value::Array(_) => true,
             Value::String(text) => is_whole(text),
             _ => false,
         };
         if !right {
-            return self.refuse(NAME, "must be a list, or one reference such as `${task.items}`");
+            return self.refuse(NAME, "must be a list or a reference such as `${task.items}`");
         }
         Some(self.template(NAME, value, self.names))
     }
@@ -190,7 +187,7 @@ impl TaskReader<'_> {
         let text = match self.take("if")? {
             Value::Bool(constant) => constant.to_string(),
             Value::String(text) => text,
-            _ => return self.refuse("if", "must be a condition as text"),
+            _ => return self.refuse("if", "must be a condition as a string"),
         };
         match TaskCondition::read(&text, self.names, &mut self.after) {
             Ok(condition) => Some(condition),
@@ -217,13 +214,13 @@ impl TaskReader<'_> {
             return Some(*meaning);
         }
         let near = did_you_mean(&text, OnError::ALL.iter().map(|(word, _)| *word));
-        let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+        let near = near.map(|near| format!(". {near}")).unwrap_or_default();
         self.refuse("on_error", &format!("must be `skip`, `continue` or `fail_fast`{near}"))
     }
 
     fn timeout(&mut self) -> Option<Duration> {
         let ms = Raw::of(self.present("timeout_ms")?).whole().filter(|ms| *ms > 0);
-        let ms = ms.or_else(|| self.refuse("timeout_ms", "must be a whole number of milliseconds, at least 1"))?;
+        let ms = ms.or_else(|| self.refuse("timeout_ms", "must be an integer number of milliseconds, at least 1"))?;
         Some(Duration::from_millis(ms.into()))
     }
 
@@ -248,7 +245,8 @@ impl TaskReader<'_> {
                 None if !self.names.complete => {}
                 None => {
                     let near = self.names.suggestion(&id);
-                    let message = format!("`after` names `{}`, which is no task of this batch{near}", shortened(&id));
+                    let message =
+                        format!("`after` contains `{}`, which is not a task of this batch{near}", shortened(&id));
                     self.faults.add(format!("/commands/{}/after{below}", self.place), message);
                 }
             }
@@ -273,7 +271,7 @@ impl TaskReader<'_> {
         let mut present = names.iter().copied().filter(|name| self.present(name).is_some());
         let (first, second) = (present.next()?, present.next());
         if let Some(second) = second {
-            self.refuse::<()>(second, &format!("and `{first}` are one field; give one of them"));
+            self.refuse::<()>(second, &format!("and `{first}` are the same field; use one of them"));
         }
         Some(first)
     }
@@ -281,7 +279,7 @@ impl TaskReader<'_> {
     fn text(&mut self, name: &str) -> Option<String> {
         match self.take(name)? {
             Value::String(text) if !text.trim().is_empty() => Some(text),
-            _ => self.refuse(name, "must be a text that is not empty"),
+            _ => self.refuse(name, "must be a string that is not empty"),
         }
     }
 

@@ -35,8 +35,8 @@ impl<'a> BrokenPath<'a> {
 impl TaskReference {
     pub(super) fn no_result(&self) -> UnresolvedReference {
         UnresolvedReference {
-            message: format!("`{}` is missing: `{}` has no result", shortened(&self.text), shortened(&self.name)),
-            hint: self.or_null("it failed or did not run"),
+            message: format!("`{}` is missing: `{}` has no result.", shortened(&self.text), shortened(&self.name)),
+            hint: self.or_null("It failed or did not run."),
         }
     }
 
@@ -51,24 +51,26 @@ impl TaskReference {
             (Value::Object(_), _) => ("is an object, not a list".into(), members(broken.value, None)),
             (Value::Array(items), ReferenceStep::Key(_)) => (
                 format!("is a list of {}, not an object", items.len()),
-                "write `[0]` for the first element, `[-1]` for the last, `[*]` for all".into(),
+                "Write `[0]` for the first element, `[-1]` for the last, `[*]` for all.".into(),
             ),
             (Value::Array(items), _) => match items.len() {
-                0 => ("is an empty list".into(), "no element can be taken".into()),
-                length => (format!("is a list of {length}"), format!("the last element is `[{}]`", length - 1)),
+                0 => ("is an empty list".into(), "It has no elements.".into()),
+                length => (format!("is a list of {length}"), format!("The last element is `[{}]`.", length - 1)),
             },
-            (other, ReferenceStep::Key(_)) => (format!("is {}, not an object", kind(other)), "it has no parts".into()),
-            (other, _) => (format!("is {}, not a list", kind(other)), "it has no parts".into()),
+            (other, ReferenceStep::Key(_)) => {
+                (format!("is {}, not an object", kind(other)), "It has no members.".into())
+            }
+            (other, _) => (format!("is {}, not a list", kind(other)), "It has no members.".into()),
         };
         UnresolvedReference {
-            message: format!("`{}` leads nowhere: `{so_far}` {problem}", shortened(&self.text)),
+            message: format!("`{}` cannot be resolved: `{so_far}` {problem}.", shortened(&self.text)),
             hint: self.or_null(&instead),
         }
     }
 
     fn or_null(&self, hint: &str) -> String {
         let head = self.text.trim_end_matches('}');
-        format!("{hint}; write `{}?}}` if it may be missing", shortened(head))
+        format!("{hint} Write `{}?}}` if it may be missing.", shortened(head))
     }
 
     /// Returns the part of the path that could be followed, with the visited element indexes.
@@ -88,7 +90,7 @@ impl TaskReference {
 fn members(value: &Value, wrong: Option<&str>) -> String {
     let names = value.as_object().map_or(0, serde_json::Map::len);
     if names == 0 {
-        return "it is empty".into();
+        return "It is empty.".into();
     }
     let all = value.as_object().into_iter().flat_map(serde_json::Map::keys).map(String::as_str);
     let near = wrong.and_then(|wrong| {
@@ -97,7 +99,7 @@ fn members(value: &Value, wrong: Option<&str>) -> String {
     let near = near.map(|near| format!("{near} ")).unwrap_or_default();
     let listed: Vec<String> = all.take(NAMES_MAX).map(|name| format!("`{}`", shortened(name))).collect();
     let more = if names > NAMES_MAX { format!(" and {} more", names - NAMES_MAX) } else { String::new() };
-    format!("{near}it has {}{more}", listed.join(", "))
+    format!("{near}It has {}{more}.", listed.join(", "))
 }
 
 pub(in crate::plan) fn kind(value: &Value) -> &'static str {
@@ -105,7 +107,7 @@ pub(in crate::plan) fn kind(value: &Value) -> &'static str {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
         Value::Number(_) => "a number",
-        Value::String(_) => "text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }

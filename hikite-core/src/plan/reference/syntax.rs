@@ -42,7 +42,7 @@ pub(in crate::plan) fn parse(text: &str) -> Result<ParsedReference<'_>, SyntaxPr
     let mut reader = ReferenceParser { text, at: 2 };
     let name = reader.word();
     if name.is_empty() && reader.peek() == Some('}') {
-        return Err(SyntaxProblem::new(0, "`${}` names no task; write `$${` where a plain `${` is meant"));
+        return Err(SyntaxProblem::new(0, "`${}` names no task; write `$${` for a literal `${`"));
     }
     let mut path = Vec::new();
     while let Some(step) = reader.step()? {
@@ -58,11 +58,12 @@ pub(in crate::plan) fn parse(text: &str) -> Result<ParsedReference<'_>, SyntaxPr
             let length = reader.at + 1;
             Ok(ParsedReference { text: &text[..length], name, path, optional, length })
         }
-        None => Err(SyntaxProblem::new(0, "`${` without its `}`; write `$${` where a plain `${` is meant")),
-        Some(_) if optional => Err(reader.problem("`?` stands at the end of a reference alone")),
+        None => Err(SyntaxProblem::new(0, "`${` without a matching `}`; write `$${` for a literal `${`")),
+        Some(_) if optional => Err(reader.problem("`?` is only allowed at the end of a reference")),
         Some(other) => {
-            let forms = "a reference is `${task}` with `.key`, `[\"key\"]`, `[0]`, `[-1]` or `[*]` behind the task";
-            Err(reader.problem(format!("`{}` cannot stand here: {forms}", other.escape_debug())))
+            let forms =
+                "a reference is `${task}`, optionally with `.key`, `[\"key\"]`, `[0]`, `[-1]` or `[*]` after the task";
+            Err(reader.problem(format!("unexpected `{}`: {forms}", other.escape_debug())))
         }
     }
 }
@@ -129,7 +130,7 @@ impl<'a> ReferenceParser<'a> {
         if self.take('.') {
             let key = self.word();
             if key.is_empty() {
-                return Err(SyntaxProblem::new(from, "`.` without a key behind it"));
+                return Err(SyntaxProblem::new(from, "`.` must be followed by a key"));
             }
             return Ok(Some(ReferenceStep::Key(key.into())));
         }
@@ -138,7 +139,7 @@ impl<'a> ReferenceParser<'a> {
         }
         self.skip_blanks();
         let step = if matches!(self.peek(), Some('"' | '\'')) {
-            let (key, length) = quoted(self.rest()).ok_or_else(|| self.problem("a key in quotes does not end"))?;
+            let (key, length) = quoted(self.rest()).ok_or_else(|| self.problem("a quoted key is not terminated"))?;
             self.at += length;
             self.skip_blanks();
             ReferenceStep::Key(key.into())
@@ -146,7 +147,7 @@ impl<'a> ReferenceParser<'a> {
             parse_index(self.word()).map_err(|message| SyntaxProblem::new(from, message))?
         };
         if !self.take(']') {
-            return Err(SyntaxProblem::new(from, "`[` without its `]`"));
+            return Err(SyntaxProblem::new(from, "`[` without a matching `]`"));
         }
         Ok(Some(step))
     }
@@ -162,7 +163,7 @@ fn parse_index(word: &str) -> Result<ReferenceStep, String> {
     }
     let word = word.strip_prefix('+').map_or(word, |_| "");
     word.parse().map(ReferenceStep::Index).map_err(|_| match word {
-        "" => "`[` needs a place behind it: `[0]`, `[-1]`, `[*]` or `[\"key\"]`".into(),
-        word => format!("`[{}]` is no place in a list: for a key write `[\"key\"]`", shortened(word)),
+        "" => "`[` must be followed by an index or a key: `[0]`, `[-1]`, `[*]` or `[\"key\"]`".into(),
+        word => format!("`[{}]` is not a list index; write `[\"key\"]` for a key", shortened(word)),
     })
 }

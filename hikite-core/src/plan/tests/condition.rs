@@ -80,40 +80,40 @@ fn a_plain_true_or_false_is_a_condition() {
 #[test]
 fn what_cannot_be_known_is_told() {
     let missing = bench().condition("${a.m} > 0").expect_err("missing");
-    assert_eq!(missing.message, "`${a.m}` leads nowhere: `a` has no `m`");
+    assert_eq!(missing.message, "`${a.m}` cannot be resolved: `a` has no `m`.");
     let missing = bench().condition("${a.state} > 0").expect_err("no order");
-    assert_eq!(missing.message, "`if` asks for the order of text and a number");
+    assert_eq!(missing.message, "`if` cannot compare a string and a number by order.");
     assert!(bench().condition("${a.list} < ${a.list}").is_err());
 }
 
 #[test]
 fn conditions_that_cannot_be_read_are_told_with_the_column() {
-    let cannot = "cannot stand here: a condition is `${a.n} > 0`, `${a.state} == \"open\"`, joined by `&&`, `||`, `!`";
-    let no_value = "is no value: a text stands in quotes, a reference as `${task.key}`";
+    let cannot = "a condition is `${a.n} > 0`, `${a.state} == \"open\"`, joined by `&&`, `||`, `!`";
+    let no_value = "is not a value: quote strings, and write references as `${task.key}`";
     for (text, column, message) in [
-        ("${a.n} = 5", 8, "write `==` for `=`".to_owned()),
-        ("${a.n} === 5", 8, "write `==` for `===`".into()),
-        ("${a.名} and ${a.n}", 8, "write `&&` for `and`".into()),
-        ("${a.n} or 1", 8, "write `||` for `or`".into()),
-        ("not ${a.n}", 1, "write `!` for `not`".into()),
-        ("${a.n} & 1", 8, "write `&&` for `&`".into()),
-        ("${a.n} >", 9, "it ends where a reference or a value is expected".into()),
-        ("(${a.n}", 8, "`(` without its `)`".into()),
-        ("${a.n})", 7, format!("`)` {cannot}")),
+        ("${a.n} = 5", 8, "write `==` instead of `=`".to_owned()),
+        ("${a.n} === 5", 8, "write `==` instead of `===`".into()),
+        ("${a.名} and ${a.n}", 8, "write `&&` instead of `and`".into()),
+        ("${a.n} or 1", 8, "write `||` instead of `or`".into()),
+        ("not ${a.n}", 1, "write `!` instead of `not`".into()),
+        ("${a.n} & 1", 8, "write `&&` instead of `&`".into()),
+        ("${a.n} >", 9, "a reference or a value is expected at the end".into()),
+        ("(${a.n}", 8, "`(` without a matching `)`".into()),
+        ("${a.n})", 7, format!("unexpected `)`: {cannot}")),
         ("a.n > 0", 1, format!("`a` {no_value}")),
         ("${a.n} > open", 10, format!("`open` {no_value}")),
-        ("'${a.state}' == 'open'", 1, "a reference stands without quotes here: `${a.state} == \"open\"`".into()),
-        ("${a.state} == 'open", 15, "a text in quotes that does not end well".into()),
-        ("!${a.n} == 5", 9, "what `!` belongs to is unclear; write `!(… == …)` or `!=`".into()),
-        ("(${a.n}) == 5", 10, "what stands in parentheses is true or false, and not compared".into()),
-        ("${a.n} > true", 8, "`>` is for numbers and texts; use `==` or `!=`".into()),
-        ("${a.n} > 0 && ${a.}", 18, "`.` without a key behind it".into()),
+        ("'${a.state}' == 'open'", 1, "write a reference without quotes: `${a.state} == \"open\"`".into()),
+        ("${a.state} == 'open", 15, "a quoted string is not terminated or not valid".into()),
+        ("!${a.n} == 5", 9, "`!` is ambiguous here; write `!(… == …)` or `!=`".into()),
+        ("(${a.n}) == 5", 10, "an expression in parentheses is true or false and cannot be compared".into()),
+        ("${a.n} > true", 8, "`>` compares only numbers and strings; use `==` or `!=`".into()),
+        ("${a.n} > 0 && ${a.}", 18, "`.` must be followed by a key".into()),
         ("名 ${a.n}", 1, format!("`名` {no_value}")),
-        ("1 < 2 < 3", 7, format!("`<` {cannot}")),
+        ("1 < 2 < 3", 7, format!("unexpected `<`: {cannot}")),
         ("${a.n} > 01", 10, format!("`01` {no_value}")),
     ] {
         let faults = bench().plan(json!({ "if": text })).expect_err(text);
-        let told = format!("task `last`: `if` cannot be read at column {column}: {message}");
+        let told = format!("task `last`: `if` is not valid at column {column}: {message}");
         assert_eq!(faults, [("/commands/2/if".to_owned(), told)], "{text}");
     }
 }

@@ -13,7 +13,7 @@ fn bad_json_is_told_in_the_lines_that_were_sent() {
         [
             "line 3, column 11: expected `,` or `}`",
             "line 4, column 12: key must be a string",
-            "line 5: `a` is the id of line 1, too",
+            "line 5: `a` is also the id of line 1",
         ]
     );
     let places: Vec<&str> = faults.iter().map(|(pointer, _)| pointer.as_str()).collect();
@@ -31,7 +31,7 @@ fn bad_json_over_several_lines_is_told_once() {
 
 #[test]
 fn what_is_no_list_of_tasks_is_refused() {
-    let form = "`commands` must be a list of tasks, or a text with one task per line, each a JSON object";
+    let form = "`commands` must be a list of tasks, or a string with one task per line, each a JSON object";
     for commands in [json!({ "id": "a" }), json!(7), json!(null), json!(true)] {
         refused(&commands, &[("/commands", form)]);
     }
@@ -53,32 +53,32 @@ fn what_is_no_list_of_tasks_is_refused() {
 fn too_many_tasks_are_counted_and_not_read() {
     let many = |count: usize| json!((0..count).map(|n| task(&format!("t{n}"), json!({}))).collect::<Vec<_>>());
     assert_eq!(plan(&many(TASKS_MAX)).tasks.len(), TASKS_MAX);
-    refused(&many(1001), &[("/commands", "there are 1001 tasks; a batch has at most 1000")]);
+    refused(&many(1001), &[("/commands", "the batch has 1001 tasks; the limit is 1000")]);
     let lines = "{}\n".repeat(2000);
-    refused(&json!(lines), &[("/commands", "there are 2000 tasks; a batch has at most 1000")]);
+    refused(&json!(lines), &[("/commands", "the batch has 2000 tasks; the limit is 1000")]);
     let elements = task("a", json!({ "for_each": vec![0; 1001] }));
     refused(
         &json!([elements]),
-        &[("/commands/0/for_each", "task `a`: `for_each` has 1001 elements; it may have 1000")],
+        &[("/commands/0/for_each", "task `a`: `for_each` has 1001 elements; the limit is 1000")],
     );
 }
 
 #[test]
 fn a_wrong_field_is_told_with_its_place_and_what_it_should_be() {
     for (fields, place, message) in [
-        (json!({ "modul": "m" }), "/modul", "`modul` is no field of a task; did you mean `module`?"),
-        (json!({ "depends/on": "m" }), "/depends~1on", "`depends/on` is no field of a task"),
+        (json!({ "modul": "m" }), "/modul", "`modul` is not a field of a task. Did you mean `module`?"),
+        (json!({ "depends/on": "m" }), "/depends~1on", "`depends/on` is not a field of a task"),
         (json!({ "params": [] }), "/params", "`params` must be an object"),
         (json!({ "params": "7" }), "/params", "`params` must be an object"),
         (
             json!({ "args": "{\"a\": ${b}}" }),
             "/args",
-            "`args` is a text that holds no JSON object: line 1, column 7: expected value",
+            "`args` is a string without a JSON object: line 1, column 7: expected value",
         ),
         (
             json!({ "params": {}, "arguments": {} }),
             "/arguments",
-            "`arguments` and `params` are one field; give one of them",
+            "`arguments` and `params` are the same field; use one of them",
         ),
         (json!({ "after": 1 }), "/after", "`after` must be an id or a list of ids"),
         (json!({ "after": [1] }), "/after", "`after` must be an id or a list of ids"),
@@ -87,26 +87,30 @@ fn a_wrong_field_is_told_with_its_place_and_what_it_should_be() {
         (
             json!({ "for_each": "all of ${b}" }),
             "/for_each",
-            "`for_each` must be a list, or one reference such as `${task.items}`",
+            "`for_each` must be a list or a reference such as `${task.items}`",
         ),
-        (json!({ "for_each": {} }), "/for_each", "`for_each` must be a list, or one reference such as `${task.items}`"),
-        (json!({ "if": 1 }), "/if", "`if` must be a condition as text"),
-        (json!({ "select": "" }), "/select", "`select` must be a text that is not empty"),
+        (json!({ "for_each": {} }), "/for_each", "`for_each` must be a list or a reference such as `${task.items}`"),
+        (json!({ "if": 1 }), "/if", "`if` must be a condition as a string"),
+        (json!({ "select": "" }), "/select", "`select` must be a string that is not empty"),
         (
             json!({ "on_error": "fail-fast" }),
             "/on_error",
-            "`on_error` must be `skip`, `continue` or `fail_fast`; did you mean `fail_fast`?",
+            "`on_error` must be `skip`, `continue` or `fail_fast`. Did you mean `fail_fast`?",
         ),
-        (json!({ "timeout_ms": 0 }), "/timeout_ms", "`timeout_ms` must be a whole number of milliseconds, at least 1"),
+        (
+            json!({ "timeout_ms": 0 }),
+            "/timeout_ms",
+            "`timeout_ms` must be an integer number of milliseconds, at least 1",
+        ),
         (
             json!({ "timeout_ms": "5s" }),
             "/timeout_ms",
-            "`timeout_ms` must be a whole number of milliseconds, at least 1",
+            "`timeout_ms` must be an integer number of milliseconds, at least 1",
         ),
-        (json!({ "account": 5 }), "/account", "`account` must be a text that is not empty"),
+        (json!({ "account": 5 }), "/account", "`account` must be a string that is not empty"),
         (json!({ "toolKey": "nothing" }), "/toolKey", "`toolKey` must be `module:tool`"),
-        (json!({ "toolKey": "m:other" }), "/tool", "`tool` says something else than `toolKey`"),
-        (json!({ "tool_name": "t" }), "/tool_name", "`tool_name` and `tool` are one field; give one of them"),
+        (json!({ "toolKey": "m:other" }), "/tool", "`tool` does not match `toolKey`"),
+        (json!({ "tool_name": "t" }), "/tool_name", "`tool_name` and `tool` are the same field; use one of them"),
     ] {
         let told = format!("task `a`: {message}");
         refused(&json!([task("a", fields)]), &[(&format!("/commands/0{place}"), &told)]);
@@ -115,7 +119,7 @@ fn a_wrong_field_is_told_with_its_place_and_what_it_should_be() {
 
 #[test]
 fn what_a_task_must_say_is_missed() {
-    let hint = "is missing; or `toolKey`, `module:tool`, for both";
+    let hint = "is missing; or set `toolKey` to `module:tool`";
     refused(
         &json!([{}]),
         &[
@@ -128,8 +132,8 @@ fn what_a_task_must_say_is_missed() {
     refused(
         &json!([{ "id": "a", "module": 5, "tool": " " }]),
         &[
-            ("/commands/0/module", "task `a`: `module` must be a text that is not empty"),
-            ("/commands/0/tool", "task `a`: `tool` must be a text that is not empty"),
+            ("/commands/0/module", "task `a`: `module` must be a string that is not empty"),
+            ("/commands/0/tool", "task `a`: `tool` must be a string that is not empty"),
         ],
     );
 }
@@ -138,14 +142,14 @@ fn what_a_task_must_say_is_missed() {
 fn an_id_must_be_one_that_can_be_referred_to() {
     for id in ["a.b", "a[0]", "a}", "a]", "a?", "a{", "a\"", "a'", " a", "a\n"] {
         let message =
-            format!("task 1: `id` {} cannot be referred to as `${{id}}`; use letters, digits, `-` and `_`", json!(id));
+            format!("task 1: `id` {} cannot be used in `${{id}}`; use letters, digits, `-` and `_`", json!(id));
         refused(&json!([task(id, json!({}))]), &[("/commands/0/id", &message)]);
     }
     for (id, message) in [
         (json!(5), "task 1: `id` must be a string"),
         (json!(""), "task 1: `id` must not be empty"),
         (json!("x".repeat(101)), "task 1: `id` must have at most 100 characters"),
-        (json!("item"), "task 1: `id` must not be `item`: that is what `for_each` gives; call the task something else"),
+        (json!("item"), "task 1: `id` must not be `item`, which is reserved for `for_each`"),
     ] {
         refused(&json!([task("a", json!({ "id": id }))]), &[("/commands/0/id", message)]);
     }
@@ -158,7 +162,7 @@ fn an_id_must_be_one_that_can_be_referred_to() {
 fn an_id_stands_for_one_task() {
     refused(
         &json!([task("a", json!({})), task("b", json!({})), task("a", json!({}))]),
-        &[("/commands/2/id", "task 3: `a` is the id of task 1, too")],
+        &[("/commands/2/id", "task 3: `a` is also the id of task 1")],
     );
 }
 
@@ -176,7 +180,7 @@ fn tasks_that_are_not_there_are_missed_by_every_way_to_name_them() {
             })
         ),
     ]);
-    let literal = "write `$${` where a plain `${` is meant";
+    let literal = "write `$${` for a literal `${`";
     refused(
         &batch,
         &[
@@ -184,22 +188,22 @@ fn tasks_that_are_not_there_are_missed_by_every_way_to_name_them() {
             (
                 "/commands/1/params/a~1b/0",
                 &format!(
-                    "task `page`: `${{serach.id}}` names no task of this batch; did you mean `search`?; {literal}"
+                    "task `page`: `${{serach.id}}` refers to no task of this batch; {literal}. Did you mean `search`?"
                 ),
             ),
             (
                 "/commands/1/params/a~1b/0",
-                &format!("task `page`: `${{pag}}` names no task of this batch; did you mean `page`?; {literal}"),
+                &format!("task `page`: `${{pag}}` refers to no task of this batch; {literal}. Did you mean `page`?"),
             ),
             (
                 "/commands/1/if",
                 &format!(
-                    "task `page`: `if` cannot be read at column 1: `${{serach.n}}` names no task of this batch; did you mean `search`?; {literal}"
+                    "task `page`: `if` is not valid at column 1: `${{serach.n}}` refers to no task of this batch; {literal}. Did you mean `search`?"
                 ),
             ),
             (
                 "/commands/1/after/0",
-                "task `page`: `after` names `serach`, which is no task of this batch; did you mean `search`?",
+                "task `page`: `after` contains `serach`, which is not a task of this batch. Did you mean `search`?",
             ),
         ],
     );
@@ -215,7 +219,7 @@ fn a_task_that_could_not_be_read_is_not_missed_as_well() {
 fn item_and_index_are_known_where_there_is_a_list() {
     let there = task("a", json!({ "for_each": [1], "params": { "x": "${item.id}", "n": "no. ${index}" } }));
     plan(&json!([there]));
-    let told = |text: &str| format!("task `a`: `{text}` is known in `params` of a task with `for_each` alone");
+    let told = |text: &str| format!("task `a`: `{text}` is only available in `params` of a task with `for_each`");
     let outside = task("a", json!({ "params": { "x": "${item.id}", "n": "${index}" } }));
     refused(
         &json!([outside]),
@@ -224,12 +228,12 @@ fn item_and_index_are_known_where_there_is_a_list() {
     let itself = task("a", json!({ "for_each": "${item}" }));
     refused(&json!([itself]), &[("/commands/0/for_each", &told("${item}"))]);
     let part = task("a", json!({ "for_each": [1], "params": { "x": "${index.a}" } }));
-    refused(&json!([part]), &[("/commands/0/params/x", "task `a`: `${index.a}` has no parts: `index` is a number")]);
+    refused(&json!([part]), &[("/commands/0/params/x", "task `a`: `${index.a}` has no members: `index` is a number")]);
 }
 
 #[test]
 fn a_circle_is_named() {
-    let circle = "tasks wait for each other in a circle";
+    let circle = "the tasks form a dependency cycle";
     refused(&json!([task("a", json!({ "after": "a" }))]), &[("/commands/0/after", &format!("{circle}: a → a"))]);
     let batch = json!([
         task("x", json!({ "after": "c" })),

@@ -161,57 +161,57 @@ fn an_element_and_its_place_are_filled_in() {
 
 #[test]
 fn a_reference_that_leads_nowhere_says_how_far_it_came_and_what_there_is() {
-    let or_null = |hint: &str, text: &str| format!("{hint}; write `{text}` if it may be missing");
-    let found = "it has `results`, `more`, `none`, `a.b`, `it's`, ``, `0`";
+    let or_null = |hint: &str, text: &str| format!("{hint} Write `{text}` if it may be missing.");
+    let found = "It has `results`, `more`, `none`, `a.b`, `it's`, ``, `0`.";
     misses(
         "${search.result[0].id}",
-        "`${search.result[0].id}` leads nowhere: `search` has no `result`",
-        &or_null(&format!("did you mean `results`? {found}"), "${search.result[0].id?}"),
+        "`${search.result[0].id}` cannot be resolved: `search` has no `result`.",
+        &or_null(&format!("Did you mean `results`? {found}"), "${search.result[0].id?}"),
     );
     misses(
         "see ${search.quux}",
-        "`${search.quux}` leads nowhere: `search` has no `quux`",
+        "`${search.quux}` cannot be resolved: `search` has no `quux`.",
         &or_null(found, "${search.quux?}"),
     );
     misses(
         "${search.results[2].id}",
-        "`${search.results[2].id}` leads nowhere: `search.results` is a list of 2",
-        &or_null("the last element is `[1]`", "${search.results[2].id?}"),
+        "`${search.results[2].id}` cannot be resolved: `search.results` is a list of 2.",
+        &or_null("The last element is `[1]`.", "${search.results[2].id?}"),
     );
     misses(
         "${grid[2][0]}",
-        "`${grid[2][0]}` leads nowhere: `grid[2]` is an empty list",
-        &or_null("no element can be taken", "${grid[2][0]?}"),
+        "`${grid[2][0]}` cannot be resolved: `grid[2]` is an empty list.",
+        &or_null("It has no elements.", "${grid[2][0]?}"),
     );
     misses(
         "${search.results.id}",
-        "`${search.results.id}` leads nowhere: `search.results` is a list of 2, not an object",
-        &or_null("write `[0]` for the first element, `[-1]` for the last, `[*]` for all", "${search.results.id?}"),
+        "`${search.results.id}` cannot be resolved: `search.results` is a list of 2, not an object.",
+        &or_null("Write `[0]` for the first element, `[-1]` for the last, `[*]` for all.", "${search.results.id?}"),
     );
     misses(
         "${search.results[*].o.a}",
-        "`${search.results[*].o.a}` leads nowhere: `search.results[0]` has no `o`",
-        &or_null("did you mean `n`? it has `id`, `n`, `tags`, `題 名`", "${search.results[*].o.a?}"),
+        "`${search.results[*].o.a}` cannot be resolved: `search.results[0]` has no `o`.",
+        &or_null("Did you mean `n`? It has `id`, `n`, `tags`, `題 名`.", "${search.results[*].o.a?}"),
     );
     misses(
         "${検索[0]}",
-        "`${検索[0]}` leads nowhere: `検索` is an object, not a list",
-        &or_null("it has `件数`", "${検索[0]?}"),
+        "`${検索[0]}` cannot be resolved: `検索` is an object, not a list.",
+        &or_null("It has `件数`.", "${検索[0]?}"),
     );
     misses(
         "${search[\"a.b\"][\"c}d\"].x}",
-        "`${search[\"a.b\"][\"c}d\"].x}` leads nowhere: `search[\"a.b\"][\"c}d\"]` is text, not an object",
-        &or_null("it has no parts", "${search[\"a.b\"][\"c}d\"].x?}"),
+        "`${search[\"a.b\"][\"c}d\"].x}` cannot be resolved: `search[\"a.b\"][\"c}d\"]` is a string, not an object.",
+        &or_null("It has no members.", "${search[\"a.b\"][\"c}d\"].x?}"),
     );
     misses(
         "${search.none[*]}",
-        "`${search.none[*]}` leads nowhere: `search.none` is null, not a list",
-        &or_null("it has no parts", "${search.none[*]?}"),
+        "`${search.none[*]}` cannot be resolved: `search.none` is null, not a list.",
+        &or_null("It has no members.", "${search.none[*]?}"),
     );
     misses(
         "${failed.id}",
-        "`${failed.id}` is missing: `failed` has no result",
-        &or_null("it failed or did not run", "${failed.id?}"),
+        "`${failed.id}` is missing: `failed` has no result.",
+        &or_null("It failed or did not run.", "${failed.id?}"),
     );
 }
 
@@ -231,32 +231,31 @@ fn what_references_bring_in_is_bounded() {
     let bench = PlanFixture { results: vec![("big", json!(vec!["x".repeat(1000); 1000]))] };
     assert!(bench.params(json!({ "v": vec!["${big}"; 10] })).is_ok());
     let missing = bench.params(json!({ "v": vec!["${big}"; 100] })).expect_err("too much");
-    assert_eq!(missing.message, "the references bring in more than 16777216 bytes");
+    assert_eq!(missing.message, "The references insert more than 16777216 bytes.");
     assert!(bench.params(json!({ "v": "${big} ".repeat(100) })).is_err());
 }
 
 #[test]
 fn a_reference_that_is_written_wrong_is_told() {
-    let literal = "write `$${` where a plain `${` is meant";
-    let cannot =
-        "cannot stand here: a reference is `${task}` with `.key`, `[\"key\"]`, `[0]`, `[-1]` or `[*]` behind the task";
+    let literal = "write `$${` for a literal `${`";
+    let cannot = "a reference is `${task}`, optionally with `.key`, `[\"key\"]`, `[0]`, `[-1]` or `[*]` after the task";
     for (text, message) in [
-        ("${", format!("`${{` without its `}}`; {literal}")),
-        ("${search.results", format!("`${{` without its `}}`; {literal}")),
+        ("${", format!("`${{` without a matching `}}`; {literal}")),
+        ("${search.results", format!("`${{` without a matching `}}`; {literal}")),
         ("echo ${}", format!("`${{}}` names no task; {literal}")),
-        ("${search.}", "`.` without a key behind it".into()),
-        ("${search..a}", "`.` without a key behind it".into()),
-        ("${search.[0]}", "`.` without a key behind it".into()),
-        ("${search[]}", "`[` needs a place behind it: `[0]`, `[-1]`, `[*]` or `[\"key\"]`".into()),
-        ("${search[id]}", "`[id]` is no place in a list: for a key write `[\"key\"]`".into()),
-        ("${search[1.5]}", "`[` without its `]`".into()),
-        ("${search[0}", "`[` without its `]`".into()),
-        ("${search[\"a}", "a key in quotes does not end".into()),
-        ("${search[\"a\"x]}", "`[` without its `]`".into()),
-        ("${search?.a}", "`?` stands at the end of a reference alone".into()),
-        ("${search.${text}}", format!("`{{` {cannot}")),
-        ("${.a}", format!("`}}` {cannot}")),
-        ("${search]}", format!("`]` {cannot}")),
+        ("${search.}", "`.` must be followed by a key".into()),
+        ("${search..a}", "`.` must be followed by a key".into()),
+        ("${search.[0]}", "`.` must be followed by a key".into()),
+        ("${search[]}", "`[` must be followed by an index or a key: `[0]`, `[-1]`, `[*]` or `[\"key\"]`".into()),
+        ("${search[id]}", "`[id]` is not a list index; write `[\"key\"]` for a key".into()),
+        ("${search[1.5]}", "`[` without a matching `]`".into()),
+        ("${search[0}", "`[` without a matching `]`".into()),
+        ("${search[\"a}", "a quoted key is not terminated".into()),
+        ("${search[\"a\"x]}", "`[` without a matching `]`".into()),
+        ("${search?.a}", "`?` is only allowed at the end of a reference".into()),
+        ("${search.${text}}", format!("unexpected `{{`: {cannot}")),
+        ("${.a}", format!("unexpected `}}`: {cannot}")),
+        ("${search]}", format!("unexpected `]`: {cannot}")),
     ] {
         let faults = bench().plan(json!({ "params": { "v": text } })).expect_err(text);
         assert_eq!(faults, [("/commands/5/params/v".to_owned(), format!("task `last`: {message}"))], "{text}");

@@ -67,7 +67,10 @@ async fn counts(accounts: &AccountStore) -> (usize, usize, usize) {
 #[track_caller]
 fn is_refused(outcome: Result<Arc<Account>, Error>) {
     let error = outcome.expect_err("refused");
-    assert_eq!((error.kind, &*error.message), (ErrorKind::Authorization, "this user may no longer connect accounts"));
+    assert_eq!(
+        (error.kind, &*error.message),
+        (ErrorKind::Authorization, "This user is no longer allowed to connect accounts.")
+    );
 }
 
 #[tokio::test]

@@ -97,9 +97,9 @@ async fn a_client_with_a_session_is_asked_and_one_without_is_told_to_call_the_to
         scene.gateway.dispatch(Command::Batch(batch(&tasks)), context).await.expect("a plan that runs").value();
     let document = &result["structuredContent"];
     assert_eq!(statuses(document), ["t error", "r error", "k error"]);
-    assert_eq!(document["tasks"][0]["error"]["message"], "nobody can be asked anything in a batch");
+    assert_eq!(document["tasks"][0]["error"]["message"], "Tools cannot ask the user anything in a batch.");
     for at in [1, 2] {
-        assert_eq!(document["tasks"][at]["error"]["hint"], "call the tool alone, outside a batch");
+        assert_eq!(document["tasks"][at]["error"]["hint"], "Call the tool alone, outside a batch.");
     }
     assert_eq!(scene.client.asked.load(Ordering::Relaxed), 1, "nobody was asked");
 }

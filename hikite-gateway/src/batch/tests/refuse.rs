@@ -36,9 +36,9 @@ async fn everything_that_is_wrong_is_told_before_anything_runs() {
     assert_eq!(error.kind, ErrorKind::Validation);
     let told = messages(&error);
     assert_eq!(told.len(), 4, "{told:#?}");
-    assert_eq!(told[0], "task `typo`: there is no tool `notion:serach`; did you mean `search`?");
+    assert_eq!(told[0], "task `typo`: There is no tool `notion:serach`. Did you mean `search`?");
     assert!(told[1].starts_with("task `elsewhere`: ") && told[1].contains("query"), "{}", told[1]);
-    assert_eq!(told[2], "task `no_module`: there is no tool `notoin:search`; did you mean `notion:search`?");
+    assert_eq!(told[2], "task `no_module`: There is no tool `notoin:search`. Did you mean `notion:search`?");
     assert!(told[3].starts_with("task `number`: ") && told[3].contains("query"), "{}", told[3]);
     for message in &told {
         assert!(error.message.contains(message.as_str()), "{}", error.message);
@@ -84,7 +84,7 @@ async fn who_may_use_but_not_look_is_not_told_what_there_is() {
     scene.caller.scopes = Scopes::CALL;
     let tasks = json!([task("t", "serach", json!({}))]);
     let error = scene.refused(batch(&tasks)).await;
-    assert_eq!(&*error.message, "task `t`: there is no tool `notion:serach`");
+    assert_eq!(&*error.message, "task `t`: There is no tool `notion:serach`.");
     scene.caller.scopes = Scopes::READ;
     let tasks = json!([task("t", "search", json!({ "query": "x" }))]);
     assert_eq!(scene.refused(batch(&tasks)).await.kind, ErrorKind::Authorization);

@@ -45,7 +45,7 @@ async fn many_modules_are_named_and_far_too_many_are_counted() {
         let gateway = gateway_on(store().await, &modules(count));
         let list = listed(&gateway).await;
         let text = list["tools"][0]["description"].as_str().expect("text").to_owned();
-        let list = text.split_once("tools of:").expect("a list").1;
+        let list = text.split_once("Available modules:").expect("a list").1;
         assert!(estimate(list) <= Limits::default().menu_tokens, "{list}");
         assert_eq!(
             (list.contains("What module_"), list.contains("more: `tool_discovery` finds")),

@@ -20,18 +20,18 @@ pub(super) fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "module": told("Where the tool is"),
+            "module": told("Module of the tool"),
             "tool": told("Its name"),
-            "toolKey": told("`module:tool`, in place of the two"),
+            "toolKey": told("`module:tool`, instead of both"),
             "params": { "type": "object", "description": "Arguments of the tool", "additionalProperties": true },
-            "select": told("Only this of the result: fields such as `id,user.name`, or jq"),
-            "format": { "type": "string", "enum": ["compact", "raw"], "description": "Of the result" },
-            "account": told("Where a service has several"),
-            "uri": told("A resource, or the `result://` of a long answer"),
-            "page": { "type": "integer", "minimum": 1, "description": "Of a `result://`; `jq` and `search` likewise" },
-            "jq": told("Only what it gives"),
-            "search": told("Only lines with it"),
-            "prompt": told("A prompt, in place of a tool"),
+            "select": told("Part of the result: fields such as `id,user.name`, or jq"),
+            "format": { "type": "string", "enum": ["compact", "raw"], "description": "Result format" },
+            "account": told("If a service has several"),
+            "uri": told("A resource, or the `result://` of a long result"),
+            "page": { "type": "integer", "minimum": 1, "description": "Of a `result://`; same for `jq` and `search`" },
+            "jq": told("Only its output"),
+            "search": told("Only matching lines"),
+            "prompt": told("A prompt, instead of a tool"),
         },
     })
 }
@@ -51,12 +51,12 @@ pub(super) fn translate(params: &Object) -> Result<Command, Error> {
     let account = form.non_empty_text("account");
     let (wanted, part) = (form.wanted(), form.part());
     match &target {
-        Some(CallTarget::Tool(_)) => form.reject_with(&["page", "jq", "search"], "goes with a `uri` alone"),
+        Some(CallTarget::Tool(_)) => form.reject_with(&["page", "jq", "search"], "can only be used with `uri`"),
         Some(CallTarget::Resource(_)) => {
-            form.reject_with(&["params", "arguments", "args", "format", "select"], "does not go with a `uri`");
+            form.reject_with(&["params", "arguments", "args", "format", "select"], "cannot be used with `uri`");
         }
         Some(CallTarget::Prompt { .. }) => {
-            form.reject_with(&["format", "select", "page", "jq", "search"], "does not go with a `prompt`");
+            form.reject_with(&["format", "select", "page", "jq", "search"], "cannot be used with `prompt`");
         }
         None => {}
     }
@@ -77,7 +77,7 @@ fn target(form: &mut ArgumentReader) -> Option<CallTarget> {
     let module = form.non_empty_text("module");
     let Some(word) = form.only_one(&TARGETS) else {
         let none = TARGETS.iter().all(|word| form.argument(word).is_none());
-        let what = "must name the tool to run; or `uri` a resource to read, or `prompt` a prompt to get";
+        let what = "must be the tool to run; or set `uri` to read a resource, or `prompt` to get a prompt";
         return none.then(|| form.refuse("tool", what)).flatten();
     };
     let name = form.non_empty_text(word)?;
@@ -85,7 +85,7 @@ fn target(form: &mut ArgumentReader) -> Option<CallTarget> {
         "uri" => CallTarget::Resource(name),
         "prompt" => CallTarget::Prompt { module, name },
         "toolKey" => {
-            form.reject_with(&["module"], "is in the `toolKey` already");
+            form.reject_with(&["module"], "is already part of `toolKey`");
             CallTarget::Tool(keyed(&name).unwrap_or(ToolTarget::Named(name)))
         }
         // A tool name without a module may still be unique.

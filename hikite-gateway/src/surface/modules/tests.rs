@@ -111,33 +111,33 @@ fn a_batch_is_lines_or_a_list() {
 
 #[test]
 fn what_is_wrong_is_told_at_once_with_the_schema() {
-    refused(OPEN, "{}", &["`modules` must name a module"]);
+    refused(OPEN, "{}", &["`modules` must contain the name of a module"]);
     refused(
         OPEN,
         r#"{"modules":[1],"detail":"all","refresh":1,"kown":[]}"#,
-        &["list of strings", "`names`, `signatures` or `schemas`", "true or false", "did you mean `known`?"],
+        &["list of strings", "`names`, `signatures` or `schemas`", "true or false", "Did you mean `known`?"],
     );
-    refused(CALL, "{}", &["`tool` must name the tool to run; or `uri`"]);
-    refused(CALL, r#"{"module":"notion"}"#, &["`tool` must name"]);
+    refused(CALL, "{}", &["`tool` must be the tool to run; or set `uri`"]);
+    refused(CALL, r#"{"module":"notion"}"#, &["`tool` must be"]);
     refused(
         CALL,
         r#"{"module":3,"tool":"","params":[],"format":"toon","select":" ","page":1,"parms":{}}"#,
         &[
-            "`module` must be a string",
+            "`module` must be a string.",
             "`tool` must not be empty",
             "`params` must be a JSON object",
             "`compact` or `raw`",
             "`select` must",
-            "did you mean `params`?",
+            "Did you mean `params`?",
         ],
     );
-    refused(CALL, r#"{"tool":"a","uri":"b:c"}"#, &["`uri` stands beside `tool`"]);
-    refused(CALL, r#"{"tool":"a","tool_name":"a"}"#, &["`tool_name` stands beside `tool`"]);
-    refused(CALL, r#"{"toolKey":"a:b","module":"a"}"#, &["`module` is in the `toolKey` already"]);
-    refused(CALL, r#"{"tool":"a","page":2}"#, &["`page` goes with a `uri` alone"]);
-    refused(CALL, r#"{"uri":"a:b","params":{"x":1},"select":"x"}"#, &["`params` does not", "`select` does not"]);
-    refused(CALL, r#"{"prompt":"a","format":"raw"}"#, &["`format` does not go with a `prompt`"]);
-    refused(CALL, r#"{"tool":"a","params":{},"args":{}}"#, &["`args` stands beside `params`"]);
+    refused(CALL, r#"{"tool":"a","uri":"b:c"}"#, &["`uri` cannot be combined with `tool`"]);
+    refused(CALL, r#"{"tool":"a","tool_name":"a"}"#, &["`tool_name` cannot be combined with `tool`"]);
+    refused(CALL, r#"{"toolKey":"a:b","module":"a"}"#, &["`module` is already part of `toolKey`"]);
+    refused(CALL, r#"{"tool":"a","page":2}"#, &["`page` can only be used with `uri`"]);
+    refused(CALL, r#"{"uri":"a:b","params":{"x":1},"select":"x"}"#, &["`params` cannot", "`select` cannot"]);
+    refused(CALL, r#"{"prompt":"a","format":"raw"}"#, &["`format` cannot be used with `prompt`"]);
+    refused(CALL, r#"{"tool":"a","params":{},"args":{}}"#, &["`args` cannot be combined with `params`"]);
     refused(BATCH, "{}", &["`commands` must be"]);
     refused(BATCH, r#"{"commands":{},"concurrency":0,"on_error":"stop"}"#, &["`commands`", "1 to", "`fail_fast`"]);
     assert!(translate("other", &Object::default()).is_none());

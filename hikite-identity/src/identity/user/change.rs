@@ -40,7 +40,7 @@ impl Identity {
         // A new user has no passkeys.
         let _ = reader.flag("removePasskeys");
         if role == Role::Owner {
-            reader.fault("role", "there is one owner, whom the set-up link makes: choose `admin` or `member`");
+            reader.fault("role", "The only owner is the user created with the setup link. Choose `admin` or `member`.");
         }
         reader.finish()?;
         let made = if given.is_none() { Some(secret::secret("")?) } else { None };
@@ -105,12 +105,12 @@ impl Identity {
         let (project, remove_passkeys) = (reader.project(), reader.flag("removePasskeys").unwrap_or(false));
         let is_owner = user.role == Role::Owner;
         if is_owner && (role.is_some_and(|role| role != Role::Owner) || disabled == Some(true)) {
-            reader.fault("role", "the owner stays the owner, and is not locked out: hand over first");
+            reader.fault("role", "The owner cannot be locked or given another role. Hand over ownership first.");
         } else if !is_owner && role == Some(Role::Owner) {
-            reader.fault("role", "there is one owner, who hands over: `hikite user handover`");
+            reader.fault("role", "There is only one owner. Hand over ownership with `hikite user handover`.");
         }
         if is_owner && matches!(project, OptionalChange::Set(_)) {
-            reader.fault("project", "the owner is bound to no project: nobody could undo it");
+            reader.fault("project", "The owner cannot be bound to a project, because nobody could undo it.");
         }
         reader.finish()?;
         let password = match &password {
@@ -148,16 +148,16 @@ impl Identity {
         loop {
             let new_owner = self.stored_user(named).await?;
             if new_owner.disabled {
-                let error = Error::new(ErrorKind::Conflict, format!("`{}` is locked out", new_owner.name));
-                return Err(error.hint("unlock them first"));
+                let error = Error::new(ErrorKind::Conflict, format!("`{}` is locked.", new_owner.name));
+                return Err(error.hint("Unlock the user first."));
             }
             self.read_store().await?;
             let Some(owner) = self.owner().filter(|owner| owner.id == from.id) else {
-                let error = Error::new(ErrorKind::Conflict, format!("`{}` is not the owner", from.name));
-                return Err(error.hint("`hikite user list` says who is"));
+                let error = Error::new(ErrorKind::Conflict, format!("`{}` is not the owner.", from.name));
+                return Err(error.hint("Run `hikite user list` to see who is."));
             };
             if owner.id == new_owner.id {
-                return Err(Error::new(ErrorKind::Conflict, format!("`{}` is the owner already", new_owner.name)));
+                return Err(Error::new(ErrorKind::Conflict, format!("`{}` is already the owner.", new_owner.name)));
             }
             let owner = User { role: Role::Admin, ..User::clone(&owner) };
             // The owner is not restricted to a project.
@@ -183,8 +183,8 @@ impl Identity {
         loop {
             let user = self.stored_user(named).await?;
             if user.role == Role::Owner {
-                let error = Error::new(ErrorKind::Conflict, "the owner cannot be removed");
-                return Err(error.hint("hand over first: `hikite user handover NAME`"));
+                let error = Error::new(ErrorKind::Conflict, "The owner cannot be removed.");
+                return Err(error.hint("Hand over ownership first: `hikite user handover NAME`."));
             }
             let successor = match successor {
                 Some(Successor(named)) => Some(self.successor(named, &user, right).await?),
@@ -203,7 +203,9 @@ impl Identity {
     async fn successor(&self, named: &str, of: &User, right: UserAuthority) -> Result<User, Error> {
         let successor = self.stored_user(named).await?;
         if successor.id == of.id {
-            return Err(Error::new(ErrorKind::Validation, "nobody is their own successor").hint("name another user"));
+            return Err(
+                Error::new(ErrorKind::Validation, "A user cannot be their own successor.").hint("Choose another user.")
+            );
         }
         if successor.role == Role::Owner && right != UserAuthority::Owner {
             return Err(only_the_owner());
@@ -227,6 +229,6 @@ impl UserChanges {
 }
 
 fn taken(name: &str) -> Error {
-    Error::new(ErrorKind::Conflict, format!("there is a user `{name}` already"))
-        .hint("change it, or choose another name")
+    Error::new(ErrorKind::Conflict, format!("A user `{name}` already exists."))
+        .hint("Change it, or choose another name.")
 }

@@ -58,9 +58,12 @@ impl<'a> UserReader<'a> {
     pub(super) fn name(&mut self) -> String {
         let name = self.form.text("name").unwrap_or_default();
         if !is_name(&name) {
-            self.fault("name", "`name` must be up to 64 small letters, digits, `-`, `_`, `.` and `@`");
+            self.fault(
+                "name",
+                "`name` may contain lowercase letters, digits, `-`, `_`, `.` and `@`, and at most 64 characters.",
+            );
         } else if name == OWNER || name.starts_with(ID) {
-            self.fault("name", format!("`{OWNER}`, and what begins with `{ID}`, is not to be given"));
+            self.fault("name", format!("`{OWNER}` and names that begin with `{ID}` are reserved."));
         }
         name
     }
@@ -78,7 +81,7 @@ impl<'a> UserReader<'a> {
         }
         let fits = |text: &String| (1..=PROJECT_CHARS).contains(&text.chars().count()) && !text.contains('\0');
         let Some(project) = given.text().filter(fits) else {
-            self.fault("project", "`project` must be the name of a project");
+            self.fault("project", "`project` must be the name of a project.");
             return OptionalChange::Unchanged;
         };
         OptionalChange::Set(project.into())
@@ -88,7 +91,7 @@ impl<'a> UserReader<'a> {
         let given = self.given("role")?;
         let role = given.text().and_then(|word| Role::parse(&word));
         if role.is_none() {
-            self.fault("role", "`role` must be `admin` or `member`");
+            self.fault("role", "`role` must be `admin` or `member`.");
         }
         role
     }
@@ -96,7 +99,7 @@ impl<'a> UserReader<'a> {
     pub(super) fn password(&mut self) -> Option<Secret> {
         let given = self.given("password")?;
         let Some(text) = given.text() else {
-            self.fault("password", "`password` must be a string");
+            self.fault("password", "`password` must be a string.");
             return None;
         };
         if let Some(fault) = crate::identity::password::fault(&text) {
@@ -123,7 +126,7 @@ impl<'a> UserReader<'a> {
     pub(super) fn flag(&mut self, member: &str) -> Option<bool> {
         let given = self.given(member)?.decode().ok();
         if given.is_none() {
-            self.fault(member, format!("`{member}` must be true or false"));
+            self.fault(member, format!("`{member}` must be true or false."));
         }
         given
     }
@@ -140,8 +143,8 @@ impl<'a> UserReader<'a> {
         let form = self.form;
         for member in form.unknown(&MEMBERS) {
             let near = suggestion::did_you_mean(member, MEMBERS);
-            let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-            self.fault(member, format!("Unknown member `{member}`{hint}"));
+            let hint = near.map(|near| format!(" {near}")).unwrap_or_default();
+            self.fault(member, format!("Unknown member `{member}`.{hint}"));
         }
         if self.faults.is_empty() { Ok(()) } else { Err(violation::error(&self.faults)) }
     }

@@ -294,7 +294,7 @@ fn error() -> Value {
             "success": false,
             "error": "Tool not found: files:raed_file",
             "code": "TOOL_NOT_FOUND",
-            "hint": "did you mean `files:read_file`?",
+            "hint": "Did you mean `files:read_file`?",
             "requestId": "0af7651916cd43dd8448eb211c80319c",
             "executionTime": 0.041,
             "timestamp": "2026-11-15T08:30:00.000Z",

@@ -53,7 +53,7 @@ async fn an_app_is_told_from_a_terminal_and_its_secret_never_comes_out() {
     let again = gateway.run(&["provider", "remove", "notion"]).await;
     assert!(again.code == Some(1) && again.stderr.contains("has no app in the store"), "{}", again.stderr);
     let (code, told) = run(&gateway, &["provider", "set", "nobody", "--client-id", "x"], "").await;
-    assert!(code == 1 && told.contains("there is no provider `nobody`"), "{told}");
+    assert!(code == 1 && told.contains("There is no provider `nobody`."), "{told}");
     let records = gateway.run(&["audit", "export"]).await.stdout;
     assert!(records.contains("provider.set") && records.contains("provider.remove"), "{records}");
     assert!(!records.contains(CLIENT_SECRET) && !gateway.stderr().contains(CLIENT_SECRET));

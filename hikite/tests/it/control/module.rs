@@ -44,7 +44,7 @@ async fn a_module_tells_an_admin_how_it_is_doing_and_how_it_is_reached() {
     let c = &all["modules"][2];
     assert_eq!((&c["state"], &c["enabled"], &c["managedBy"]), (&json!("disabled"), &json!(false), &json!("file")));
     let refusal = post(&gateway, "/v1/modules/c/enable", &json!({})).await;
-    refused(&refusal, 409, "CONFLICT", "the module `c` is switched off in the config file");
+    refused(&refusal, 409, "CONFLICT", "The module `c` is disabled in the config file.");
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn others_are_told_less_and_may_switch_nothing() {
         assert!(a[member].is_null() && all["modules"][0][member].is_null(), "{member}: {a}");
     }
     assert_eq!(a["kind"], "stdio");
-    refused(&look("/v1/modules/b").await, 404, "NOT_FOUND", "there is no module `b`");
+    refused(&look("/v1/modules/b").await, 404, "NOT_FOUND", "There is no module `b`.");
     refuses_outsiders(
         &gateway,
         &[("POST", "/v1/modules/a/restart"), ("POST", "/v1/modules/a/disable"), ("POST", "/v1/modules/a/enable")],

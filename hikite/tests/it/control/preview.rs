@@ -33,7 +33,7 @@ async fn the_menu_is_exactly_what_a_model_is_given() {
     assert_eq!(direct["tokens"], direct["flatTokens"]);
     assert_eq!(get(&gateway, "/v1/menu?surface=nope").await.status, 400);
     assert_eq!(get(&gateway, "/v1/menu?project=work&surface=modules").await.status, 403);
-    refused(&get(&gateway, "/v1/menu?project=nope").await, 404, "NOT_FOUND", "there is no project `nope`");
+    refused(&get(&gateway, "/v1/menu?project=nope").await, 404, "NOT_FOUND", "There is no project `nope`.");
 }
 
 #[tokio::test]

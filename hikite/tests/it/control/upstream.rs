@@ -75,9 +75,9 @@ async fn programs_names_of_the_file_and_wrong_entries_are_refused() {
     let hint = refusal["hint"].as_str().expect("a hint");
     assert!(hint.contains("hikite config import /dev/stdin --write") && hint.contains(r"it'\''s"), "{hint}");
     let taken = put("a", json!({ "url": "https://x.example/mcp" })).await;
-    refused(&taken, 409, "CONFLICT", "the module `a` is managed by the file");
+    refused(&taken, 409, "CONFLICT", "The module `a` is managed by the config file.");
     let taken = delete(&gateway, "/v1/upstreams/a").await;
-    refused(&taken, 409, "CONFLICT", "the module `a` is managed by the file");
+    refused(&taken, 409, "CONFLICT", "The module `a` is managed by the config file.");
     for (name, entry) in [
         ("x", json!({ "url": "ftp://x.example" })),
         ("x", json!({ "url": "https://x.example", "headers": { "A": "${HOME}" } })),

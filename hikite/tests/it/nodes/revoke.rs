@@ -69,7 +69,7 @@ async fn what_a_project_allows_changes_everywhere_within_a_second() {
 }
 
 #[tokio::test]
-async fn a_project_that_is_gone_lets_nobody_work_in_it_anywhere_after_a_second() {
+async fn a_deleted_project_cannot_be_used_on_any_node() {
     let cluster = Cluster::start(2, json!({})).await;
     made(&cluster, "/v1/projects", json!({ "name": "work" })).await;
     let enters = async |node: usize| {

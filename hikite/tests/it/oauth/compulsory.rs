@@ -93,9 +93,9 @@ async fn a_person_is_bound_at_a_terminal_at_once_and_the_owner_never() {
     assert!(!listed.text().contains("mirror"), "nor does a session from before: {}", listed.text());
     assert!(run(&["user", "list"]).await.stdout.contains("work"));
     for (words, why) in [
-        (&["user", "project", "alice", "nowhere"][..], "there is no project `nowhere`"),
+        (&["user", "project", "alice", "nowhere"][..], "There is no project `nowhere`."),
         (&["user", "project", "kana", "work"], "the owner is bound to no project"),
-        (&["user", "add", "bob", "--project", "nowhere"], "there is no project `nowhere`"),
+        (&["user", "add", "bob", "--project", "nowhere"], "There is no project `nowhere`."),
     ] {
         let refused = run(words).await;
         assert!(refused.code == Some(1) && refused.stderr.contains(why), "{words:?}: {}", refused.stderr);

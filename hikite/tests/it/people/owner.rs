@@ -54,7 +54,7 @@ async fn an_admin_changes_nothing_of_the_owner() {
     // Nor does a token that acts for the owner: its holder need not be the owner.
     let acting = token(&gateway, json!({ "name": "t", "user": "owner", "scopes": ["read", "call", "admin"] })).await;
     let reply = patch(&gateway, &acting.secret, "/v1/users/kana", json!({ "password": "a program's own" })).await;
-    refused(&reply, 403, "AUTHORIZATION_ERROR", "only the owner changes the owner");
+    refused(&reply, 403, "AUTHORIZATION_ERROR", "Only the owner can change the owner.");
     let more = json!({ "name": "t", "user": "kana" });
     let more = gateway.send(as_bearer(&acting.secret, "POST", "/v1/tokens").json(more.to_string())).await;
     assert_eq!(more.status, 403, "{}", more.text());
