@@ -4,8 +4,8 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use hikite::config::jsonc::{self, JsoncNode, JsoncValue};
-use hikite::config::{Config, ConfigEnvironment, TextPosition};
+use hikite_config::jsonc::{self, JsoncNode, JsoncValue};
+use hikite_config::{Config, ConfigEnvironment, TextPosition};
 
 pub fn assert_properties(text: &str) {
     match jsonc::parse(text) {

@@ -45,6 +45,7 @@ pub mod signature;
 pub mod signer;
 pub mod source;
 pub mod suggestion;
+pub mod surface;
 pub mod switch;
 pub mod time;
 pub mod tokens;

@@ -1,12 +1,15 @@
 //! Fair sharing of limited capacity: a total number of places, a share per holder, and eviction when they run out.
 //! Pure: the time is an argument; nothing waits and nothing is locked.
 
+mod usage;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::caller::{Caller, Scopes};
 use crate::error::{Error, ErrorKind};
+pub use usage::{CallerCounts, CallerTally, SlotUsage};
 
 /// Smallest number of places from which some are reserved for admins.
 const RESERVE_FROM_PLACES: usize = 3;

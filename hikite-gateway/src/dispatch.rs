@@ -12,7 +12,7 @@ use crate::call_result::CallResult;
 use crate::command::Command;
 use crate::gateway::Gateway;
 use crate::handle::is_stored_result;
-use crate::surface::Surfaces;
+use crate::surface::{self, Surfaces};
 
 impl Gateway {
     /// Handles `tools/call` on the given surfaces.
@@ -22,7 +22,7 @@ impl Gateway {
         params: Object,
         context: CallContext,
     ) -> Result<CallResult, Error> {
-        let (outcome, failure) = match surfaces.translate(params) {
+        let (outcome, failure) = match surface::translate(surfaces, params) {
             Ok((command, failure)) => (self.dispatch_on(failure.surface(), command, context).await, failure),
             Err(misread) => {
                 self.auditor.record_misread(&misread, &context).await?;

@@ -12,7 +12,6 @@ mod cache;
 mod call_result;
 mod call_settings;
 mod catalogs;
-mod clock;
 mod command;
 mod config_admin;
 mod continuation;
@@ -25,7 +24,6 @@ mod execute;
 mod executor;
 #[cfg(test)]
 mod fake;
-mod federation;
 mod freshness;
 mod gateway;
 mod generation;
@@ -33,21 +31,15 @@ mod handle;
 mod health;
 #[cfg(test)]
 mod hidden;
-pub mod identity;
-mod identity_provider;
-mod issuer;
 mod list;
 mod lookup;
 pub mod meter;
 mod node;
 pub mod off_worker;
 mod overrides;
-mod passkey;
-mod people;
 mod pin;
 #[cfg(test)]
 mod probe;
-mod project;
 mod random;
 mod registered_source;
 mod registry;
@@ -57,7 +49,6 @@ mod resource_link;
 mod run_tool;
 pub mod scope;
 mod search;
-mod secret_store;
 mod session;
 mod sessions;
 pub mod share;
@@ -90,33 +81,27 @@ pub use batch::{BatchReport, Batches, Observer, SilentObserver, TaskCompletion};
 pub use builder::GatewayBuilder;
 pub use call_result::CallResult;
 pub use catalogs::{Catalogs, GatewayRules};
-pub use clock::{machine_clock, now_ms};
 pub use command::{
     Batch, CallOptions, Command, Detail, Dialect, ModuleQuery, OutputOptions, ResultPart, ToolQuery, ToolTarget,
 };
 pub use config_admin::{ConfigAdmin, PutResult};
 pub use continuation::{ContinuationToken, TokenBinding};
 pub use discovery::{Discovery, ListPage, ToolFilter, ToolListPage};
-pub use federation::{FederatedIdentity, Federation, FederationCallback, LoginRule};
 pub use freshness::Freshness;
 pub use gateway::Gateway;
 pub use handle::process_of_result;
+pub use hikite_identity::{
+    self as identity, FederatedIdentity, Federation, FederationCallback, GATEWAY_ACCOUNT, Identity, IdentityProviders,
+    IssuerRule, Issuers, LoginRule, MasterKeySource, Optimization, Passkeys, People, PersonalToken, Project,
+    RETIRED_KEYS, RestoreSummary, RetiredKey, RotationSummary, SecretStore, StoredSecret, VaultFinding, VaultStatus,
+};
+pub use hikite_store::clock::{machine_clock, now_ms};
 pub use hikite_store::{AuditCursor, AuditFilter, AuditPage, AuditRow, AuditVerification, TrimEvidence};
-pub use identity::Identity;
-pub use identity_provider::IdentityProviders;
-pub use issuer::{IssuerRule, Issuers};
 pub use lookup::Lookup;
 pub use node::{Nodes, Owner, Peer};
-pub use passkey::Passkeys;
-pub use people::{People, PersonalToken};
-pub use project::{Optimization, Project};
 pub use registry::{RegistryStore, read as read_tool};
 pub use request::{named, without_query};
 pub use search::{MemorySettings, Search, SearchSettings, Strategy, decayed};
-pub use secret_store::{
-    GATEWAY_ACCOUNT, MasterKeySource, RETIRED_KEYS, RestoreSummary, RetiredKey, RotationSummary, SecretStore,
-    StoredSecret, VaultFinding, VaultStatus,
-};
 pub use session::{Delivery, Inbox};
 pub use sessions::{SessionRegistration, Sessions};
 pub use snapshot::UserPermissions;
@@ -124,6 +109,10 @@ pub use surface::{Surface, Surfaces};
 pub use suspended_call::{CallStep, PendingInput, RunningCall, SuspendedCalls};
 pub use token_savings::TokenSavings;
 pub use viewer::Viewer;
+
+// Paths from before identity was a crate of its own.
+use hikite_identity::{self as people, self as project, self as secret_store};
+use hikite_store::clock;
 
 /// Store kinds of account documents.
 pub const ACCOUNT_KINDS: [&str; 2] = [accounts::ACCOUNT, accounts::PROVIDER];

@@ -9,11 +9,11 @@ use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
 use hikite_core::view::View;
 
-use crate::surface::Surfaces;
+use crate::surface::{self, Surfaces};
 
 pub(crate) fn items(view: &View, surfaces: Surfaces, kind: ListKind, limits: &Limits) -> Vec<Raw> {
     match kind {
-        ListKind::Tools => surfaces.tools(view, limits),
+        ListKind::Tools => surface::tools(surfaces, view, limits),
         ListKind::Prompts => {
             let ready = view.prompts().iter().filter(|prompt| !view.modules()[prompt.module].needs_login);
             ready.map(|prompt| prompt.direct_definition(surfaces.name_length())).collect()

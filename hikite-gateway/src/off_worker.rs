@@ -3,9 +3,10 @@
 
 use std::sync::LazyLock;
 
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
-use tokio::task::{block_in_place, coop};
+use tokio::task::coop;
+
+pub use hikite_identity::run_blocking;
 
 /// Cost below which work runs inline. Costs are in bytes of JSON that are parsed and visited once.
 const SMALL: usize = 2 * 1024;
@@ -18,12 +19,6 @@ static LARGE_PERMITS: LazyLock<Semaphore> = LazyLock::new(|| {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Semaphore::new(processors.clamp(2, 16))
 });
-
-/// Runs blocking work of any cost. On a multi-threaded runtime the other tasks of this worker thread move elsewhere.
-pub fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
-    let has_others = |runtime: Handle| runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
-    if Handle::try_current().is_ok_and(has_others) { block_in_place(work) } else { work() }
-}
 
 /// Runs work according to its cost: inline, inline after yielding, or as blocking work once a permit is free.
 pub async fn off_worker<T>(cost: usize, work: impl FnOnce() -> T) -> T {

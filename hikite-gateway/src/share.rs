@@ -3,21 +3,17 @@
 
 mod usage;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::error::Error;
-use hikite_core::share::{Allowance, LimitExceeded, ShareHolder, Shares};
+use hikite_core::share::{Allowance, CallerTally, LimitExceeded, ShareHolder, Shares};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-pub use usage::{SlotUsage, metrics};
-
-/// Maximum number of callers counted by name; later ones are counted together.
-const NAMES: usize = 64;
-const OTHERS: &str = "(others)";
+pub use hikite_core::share::SlotUsage;
+pub use usage::metrics;
 
 /// The slots of one resource.
 #[derive(Debug)]
@@ -62,18 +58,6 @@ pub struct SharedSlot<V> {
     inner: Arc<SlotPool<V>>,
     name: Arc<str>,
     number: u64,
-}
-
-/// Event counts by caller.
-#[derive(Debug, Default)]
-pub(crate) struct CallerTally(HashMap<Arc<str>, u64>);
-
-impl CallerTally {
-    pub(crate) fn count(&mut self, name: &Arc<str>) {
-        let is_known = self.0.contains_key(name) || self.0.len() < NAMES;
-        let name = if is_known { Arc::clone(name) } else { Arc::from(OTHERS) };
-        *self.0.entry(name).or_default() += 1;
-    }
 }
 
 impl<V> Clone for SharedSlots<V> {
@@ -261,15 +245,5 @@ mod tests {
         drop((held, slot));
         assert_eq!(slots.total(), 0);
         assert!(slots.wait(&flood[0], (), MOMENT).await.is_ok());
-    }
-
-    #[test]
-    fn names_that_are_counted_have_an_end() {
-        let mut tally = CallerTally::default();
-        for number in 0..NAMES * 3 {
-            tally.count(&Arc::from(number.to_string()));
-        }
-        assert_eq!(tally.0.len(), NAMES + 1);
-        assert_eq!(tally.0.get(OTHERS), Some(&(NAMES as u64 * 2)));
     }
 }

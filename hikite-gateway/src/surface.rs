@@ -11,44 +11,12 @@ mod search;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
-use hikite_core::name::NameLength;
+pub use hikite_core::surface::{Surface, Surfaces};
 use hikite_core::view::View;
 use serde_json::{Value, json};
 
 use crate::call_result::CallResult;
 use crate::command::Command;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Surface {
-    Categories,
-    Direct,
-    Modules,
-    Search,
-}
-
-impl Surface {
-    pub const ALL: [Self; 4] = [Self::Categories, Self::Direct, Self::Modules, Self::Search];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Categories => "categories",
-            Self::Direct => "direct",
-            Self::Modules => "modules",
-            Self::Search => "search",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|surface| surface.name() == name)
-    }
-}
-
-/// The surfaces of one client, at least one, and the maximum length of names on them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Surfaces {
-    bits: u8,
-    short_names: bool,
-}
 
 /// Form in which a command's failure reaches the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,103 +38,64 @@ pub(crate) struct TranslationError {
     pub(crate) params: Object,
 }
 
-impl Surfaces {
-    pub fn of(surfaces: impl IntoIterator<Item = Surface>) -> Self {
-        let bits = surfaces.into_iter().fold(0, |bits, surface| bits | 1 << surface as u8);
-        Self { bits, short_names: false }
+/// Returns the tools of `tools/list`.
+pub(crate) fn tools(surfaces: Surfaces, view: &View, limits: &Limits) -> Vec<Raw> {
+    let mut tools = Vec::new();
+    if surfaces.contains(Surface::Categories) {
+        tools.extend(categories::tools(view));
     }
-
-    /// Sets whether the client accepts only names of up to 64 characters.
-    #[must_use]
-    pub fn with_short_names(self, short_names: bool) -> Self {
-        Self { short_names, ..self }
+    let finder = surfaces.contains(Surface::Search).then_some(search::DISCOVER);
+    if surfaces.contains(Surface::Modules) {
+        tools.extend(modules::tools(view, limits, finder));
     }
-
-    pub fn contains(self, surface: Surface) -> bool {
-        self.bits & 1 << surface as u8 != 0
+    if surfaces.contains(Surface::Search) {
+        // The `modules` surface already has the module list and a tool that runs others.
+        let beside = surfaces.contains(Surface::Modules);
+        tools.extend(if beside { search::tools_with_modules() } else { search::tools(view, limits) });
     }
-
-    /// Returns `true` if `other` contains all of these surfaces.
-    pub(crate) fn is_within(self, other: Self) -> bool {
-        self.bits & !other.bits == 0
+    if surfaces.contains(Surface::Direct) {
+        tools.extend(direct::tools(view, surfaces.name_length()));
     }
+    tools
+}
 
-    pub(crate) fn name_length(self) -> NameLength {
-        if self.short_names { NameLength::Short } else { NameLength::Full }
+/// Returns usage instructions for the model.
+pub(crate) fn instructions(surfaces: Surfaces, view: &View) -> Option<String> {
+    if surfaces.contains(Surface::Categories) {
+        return Some(categories::INSTRUCTIONS.into());
     }
-
-    pub fn names(self) -> Vec<&'static str> {
-        Surface::ALL.into_iter().filter(|surface| self.contains(*surface)).map(Surface::name).collect()
+    if surfaces.contains(Surface::Modules) && surfaces.contains(Surface::Search) {
+        return Some(format!("{} {}", modules::INSTRUCTIONS, search::INSTRUCTIONS_WITH_MODULES));
     }
-
-    pub fn shows_direct_tools(self) -> bool {
-        self.contains(Surface::Direct)
+    if surfaces.contains(Surface::Modules) {
+        return Some(modules::INSTRUCTIONS.into());
     }
-
-    /// Returns `true` if the tools shown depend on the servers' listings.
-    pub(crate) fn needs_lists(self) -> bool {
-        self.shows_direct_tools() || self.contains(Surface::Modules) || self.contains(Surface::Search)
+    if surfaces.contains(Surface::Search) {
+        return Some(search::INSTRUCTIONS.into());
     }
+    direct::instructions(view)
+}
 
-    /// Returns the tools of `tools/list`.
-    pub(crate) fn tools(self, view: &View, limits: &Limits) -> Vec<Raw> {
-        let mut tools = Vec::new();
-        if self.contains(Surface::Categories) {
-            tools.extend(categories::tools(view));
+/// Translates a `tools/call`: a meta tool of one of the surfaces, else the tool of that name.
+pub(crate) fn translate(surfaces: Surfaces, params: Object) -> Result<(Command, FailureForm), TranslationError> {
+    let Some(name) = params.text("name") else {
+        let error = Error::new(ErrorKind::Validation, "`name` must be the name of a tool.");
+        return Err(TranslationError { error, failure: FailureForm::AsError, params });
+    };
+    let meta: [(Surface, Translator); 3] = [
+        (Surface::Categories, categories::translate),
+        (Surface::Modules, modules::translate),
+        (Surface::Search, search::translate),
+    ];
+    for (surface, translate) in meta.into_iter().filter(|(surface, _)| surfaces.contains(*surface)) {
+        let failure = FailureForm::InResult(surface);
+        match translate(&name, &params) {
+            None => {}
+            Some(Ok(command)) => return Ok((command, failure)),
+            Some(Err(error)) => return Err(TranslationError { error, failure, params }),
         }
-        let finder = self.contains(Surface::Search).then_some(search::DISCOVER);
-        if self.contains(Surface::Modules) {
-            tools.extend(modules::tools(view, limits, finder));
-        }
-        if self.contains(Surface::Search) {
-            // The `modules` surface already has the module list and a tool that runs others.
-            let beside = self.contains(Surface::Modules);
-            tools.extend(if beside { search::tools_with_modules() } else { search::tools(view, limits) });
-        }
-        if self.contains(Surface::Direct) {
-            tools.extend(direct::tools(view, self.name_length()));
-        }
-        tools
     }
-
-    /// Returns usage instructions for the model.
-    pub fn instructions(self, view: &View) -> Option<String> {
-        if self.contains(Surface::Categories) {
-            return Some(categories::INSTRUCTIONS.into());
-        }
-        if self.contains(Surface::Modules) && self.contains(Surface::Search) {
-            return Some(format!("{} {}", modules::INSTRUCTIONS, search::INSTRUCTIONS_WITH_MODULES));
-        }
-        if self.contains(Surface::Modules) {
-            return Some(modules::INSTRUCTIONS.into());
-        }
-        if self.contains(Surface::Search) {
-            return Some(search::INSTRUCTIONS.into());
-        }
-        direct::instructions(view)
-    }
-
-    /// Translates a `tools/call`: a meta tool of one of the surfaces, else the tool of that name.
-    pub(crate) fn translate(self, params: Object) -> Result<(Command, FailureForm), TranslationError> {
-        let Some(name) = params.text("name") else {
-            let error = Error::new(ErrorKind::Validation, "`name` must be the name of a tool.");
-            return Err(TranslationError { error, failure: FailureForm::AsError, params });
-        };
-        let meta: [(Surface, Translator); 3] = [
-            (Surface::Categories, categories::translate),
-            (Surface::Modules, modules::translate),
-            (Surface::Search, search::translate),
-        ];
-        for (surface, translate) in meta.into_iter().filter(|(surface, _)| self.contains(*surface)) {
-            let failure = FailureForm::InResult(surface);
-            match translate(&name, &params) {
-                None => {}
-                Some(Ok(command)) => return Ok((command, failure)),
-                Some(Err(error)) => return Err(TranslationError { error, failure, params }),
-            }
-        }
-        Ok((direct::translate(name, params), FailureForm::InResult(Surface::Direct)))
-    }
+    Ok((direct::translate(name, params), FailureForm::InResult(Surface::Direct)))
 }
 
 impl FailureForm {

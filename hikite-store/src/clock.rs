@@ -2,12 +2,15 @@
 //! machine's clock, which may be wrong: an unexplained jump of more than a day is reported, and nothing is deleted
 //! until a person confirms the clock or it is right again.
 
+mod machine;
+
 use sqlx::{AnyConnection, Row};
 
 use crate::connect::DatabaseEngine;
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
+pub use machine::{machine_clock, now_ms};
 
 /// A larger difference is a jump.
 const JUMP_MS: u64 = 24 * 3600 * 1000;

@@ -5,7 +5,7 @@ mod audit;
 mod backup;
 mod change;
 mod check;
-mod clock;
+pub mod clock;
 mod connect;
 mod control;
 mod copy;

@@ -35,12 +35,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use hikite_config::log::LogFormat;
+use hikite_config::{Config, Problems};
 use hikite_core::json::Raw;
 
-use crate::config::{Config, Problems};
 use crate::core_dump;
-use crate::log::{self, LogFormat};
+use crate::log;
 
 /// A self-hosted MCP gateway: one endpoint for all your tools.
 #[derive(Debug, Parser)]
@@ -67,10 +68,19 @@ pub(crate) struct GlobalArgs {
     log: Option<String>,
     /// The log format [default: text]
     #[arg(long, global = true, value_enum, env = "HIKITE_LOG_FORMAT")]
-    log_format: Option<LogFormat>,
+    log_format: Option<LogFormatArgument>,
     /// `true` if the command serves clients: then the log settings of the config apply.
     #[arg(skip)]
     serves: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormatArgument {
+    /// For people.
+    #[value(alias = "pretty")]
+    Text,
+    /// One JSON object per line, for collectors.
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -168,7 +178,11 @@ fn execute(cli: Cli) -> Result<ExitCode> {
     };
     let serves = matches!(command, CliCommand::Serve(_) | CliCommand::Stdio(_));
     let common = GlobalArgs { serves, ..common };
-    log::start(common.log.as_deref(), common.log_format, if serves { "info" } else { "error" })?;
+    let format = common.log_format.map(|format| match format {
+        LogFormatArgument::Text => LogFormat::Text,
+        LogFormatArgument::Json => LogFormat::Json,
+    });
+    log::start(common.log.as_deref(), format, if serves { "info" } else { "error" })?;
     if serves {
         hikite_upstream::raise_file_limit();
     }

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use hikite_config::{ProviderConfig, TokenLocation};
 use hikite_core::credential::{Credential, CredentialProvider};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::source::{BoxFuture, CallContext};
-
-use crate::config::{ProviderConfig, TokenLocation};
 
 /// Account id of a credential from the config file; a provider has at most one.
 const CONFIG_ACCOUNT: &str = "file";

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use hikite_config::Config;
 use hikite_core::caller::{Caller, ClientCapabilities, Session, SessionId};
 use hikite_core::catalog::ModuleRule;
 use hikite_core::error::{Error, ErrorKind};
@@ -19,7 +20,6 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Config;
 use crate::instance::settings;
 use crate::runtime::{Programs, Runtime};
 

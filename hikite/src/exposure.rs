@@ -1,8 +1,9 @@
 //! Checks who can reach the server. An address that others can reach requires a token and TLS, our own or a proxy's.
 //! CORS for every origin requires a token.
 
+use hikite_config::{AuthSection, Config, Cors};
+
 use crate::cli::InvalidSetup;
-use crate::config::{AuthSection, Config, Cors};
 
 /// Refuses a config that anybody on the network, or any web page, could use.
 pub(crate) fn check(config: &Config) -> Result<(), InvalidSetup> {

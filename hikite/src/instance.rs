@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use hikite_config::{AuthSection, Config, Cors, OauthSection, TlsSection};
 use hikite_core::pattern::Pattern;
 use hikite_egress::EgressClient;
 use hikite_gateway::Surfaces;
@@ -19,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::cli::InvalidSetup;
-use crate::config::{AuthSection, Config, Cors, OauthSection, TlsSection};
 use crate::runtime::Runtime;
 use crate::telemetry::TelemetryExporter;
 use crate::{reload, report, token};

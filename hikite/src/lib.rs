@@ -2,11 +2,9 @@
 //! parts: command line, config, start, reload and stop.
 
 pub mod cli;
-pub mod config;
 mod config_credential;
 mod core_dump;
 mod embed;
-mod evaluation;
 mod exposure;
 mod fetch;
 mod instance;
@@ -14,9 +12,7 @@ mod jq_process;
 mod local_client;
 mod log;
 mod master_key;
-mod measure;
 mod progress;
-mod providers;
 mod reload;
 mod report;
 mod runtime;
@@ -30,6 +26,7 @@ mod upstream_oauth;
 mod verify;
 
 pub use embed::{Builder, Hikite, function};
+pub use hikite_config as config;
 pub use hikite_gateway::{CallOptions, ToolFilter};
 pub use runtime::Runtime;
 pub use token_endpoint::HttpTokenEndpoint;

@@ -2,9 +2,8 @@
 //! with TLS, trusts only the certificate that the config names; no certificate authority is needed.
 
 use anyhow::{Context, Result};
+use hikite_config::Config;
 use hikite_egress::{EgressClient, PinnedCertificate};
-
-use crate::config::Config;
 
 /// Returns a client that trusts the certificate of the config and no other.
 pub(crate) fn client(config: &Config) -> Result<EgressClient> {

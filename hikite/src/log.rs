@@ -6,33 +6,11 @@ mod line;
 use std::io::IsTerminal;
 use std::sync::OnceLock;
 
-use clap::ValueEnum;
+use hikite_config::LogSection;
+use hikite_config::log::{HINT, LogFormat, filter};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry, reload};
-
-use crate::config::LogSection;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// For people.
-    #[default]
-    #[value(alias = "pretty")]
-    Text,
-    /// One JSON object per line, for collectors.
-    Json,
-}
-
-impl LogFormat {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-        }
-    }
-}
-
-pub(crate) const HINT: &str = "Use error, warn, info, debug or trace.";
 
 /// Logging state fixed at start-up.
 struct LogState {
@@ -74,49 +52,5 @@ pub(crate) fn follow(log: &LogSection) {
     }
     if let Ok(filter) = filter(log.level.as_deref().unwrap_or(started.default_level)) {
         let _ = started.filter.reload(filter);
-    }
-}
-
-/// Builds a filter. A plain level applies to hikite; its libraries log only warnings, because they do not know what
-/// is secret here. Directives (`debug,h2=trace`) are used unchanged.
-pub(crate) fn filter(text: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
-    let text = match text.trim().to_ascii_lowercase().as_str() {
-        level @ ("info" | "debug" | "trace") => format!("warn,hikite={level}"),
-        _ => text.to_owned(),
-    };
-    EnvFilter::builder().parse(text)
-}
-
-/// Maps `LOG_LEVEL`, including level names of other programs, to a level; unknown words are ignored.
-pub(crate) fn parse_level(word: &str) -> Option<String> {
-    let level = match word.trim().to_ascii_lowercase().as_str() {
-        "fatal" | "error" => "error",
-        "warn" | "warning" => "warn",
-        "info" => "info",
-        "debug" => "debug",
-        "trace" => "trace",
-        "silent" | "off" => "off",
-        _ => return None,
-    };
-    Some(level.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn levels_of_other_programs_are_understood() {
-        for (word, level) in [("fatal", Some("error")), ("WARN", Some("warn")), ("silent", Some("off")), ("7", None)] {
-            assert_eq!(parse_level(word).as_deref(), level, "{word}");
-        }
-    }
-
-    #[test]
-    fn a_level_alone_is_about_hikite() {
-        assert_eq!(filter("trace").expect("a level").to_string(), "hikite=trace,warn");
-        assert_eq!(filter("error").expect("a level").to_string(), "error");
-        assert_eq!(filter("info,h2=trace").expect("directives").to_string(), "h2=trace,info");
-        assert!(filter("a=b=c").is_err());
     }
 }

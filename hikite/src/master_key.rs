@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use hikite_config::{Config, KeyLocation};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::secret::Secret;
 use hikite_core::source::BoxFuture;
@@ -19,7 +20,6 @@ use hikite_gateway::SecretStore;
 use hikite_store::Store;
 use hikite_vault::{KeyRing, MasterKey};
 
-use crate::config::{Config, KeyLocation};
 use crate::token;
 
 /// Default file name in the data folder.

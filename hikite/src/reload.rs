@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use hikite_config::Config;
 use hikite_server::App;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Config;
 use crate::instance::{ConfigOverrides, settings};
 use crate::runtime::Runtime;
 use crate::{exposure, log, report, services};

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures_util::future::join_all;
+use hikite_config::{Config, ProviderConfig, ServerConfig, ShareMode};
 use hikite_core::catalog::ModuleRule;
 use hikite_core::credential::{CredentialProvider, Verifier};
 use hikite_core::limits::Limits;
@@ -37,7 +38,6 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, ProviderConfig, ServerConfig, ShareMode};
 use crate::config_credential::ConfigCredentials;
 use crate::fetch::IssuerFetcher;
 use crate::jq_process::JqProcesses;
@@ -45,7 +45,7 @@ use crate::master_key::MasterKeyLocations;
 use crate::services::Services;
 use crate::token_endpoint::HttpTokenEndpoint;
 use crate::verify::CredentialProber;
-use crate::{providers, search, token, upstream_oauth};
+use crate::{search, token, upstream_oauth};
 pub(crate) use server::header_map;
 use server::{kind_of, module, place, throttle, transport};
 use stored::{RuntimeConfigAdmin, StoredConfig};
@@ -276,7 +276,7 @@ impl Runtime {
     fn services(&self, config: &Config) -> Vec<ModuleRule> {
         self.configured.follow(&config.providers);
         self.accounts.follow(AccountSettings {
-            providers: providers::providers(&config.providers),
+            providers: hikite_config::providers(&config.providers),
             from_file: from_file(&config.providers),
             public_url: config.server.url(),
             ..AccountSettings::default()

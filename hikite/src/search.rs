@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use hikite_config::{Config, SearchServiceConfig, TOP};
 use hikite_core::search::encoder::Encoder;
 use hikite_core::search::provider::{Embedder, Reranker, SearchProvider};
 use hikite_egress::EgressClient;
 use hikite_gateway::SearchSettings;
 use hikite_search::{CloudSearchClient, EmbeddingClient, InvalidEndpoint, RerankClient, SearchEndpoint};
-
-use crate::config::{Config, SearchServiceConfig, TOP};
 
 /// Returns the built-in encoder; the program needs only one.
 pub(crate) fn encoder() -> Arc<dyn Encoder> {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
 use std::time::SystemTime;
 
+use hikite_config::Config;
 use hikite_core::violation::Violation;
 use hikite_egress::EgressClient;
 use hikite_modules::{BUILTIN, Service, ServiceSettings, TextLanguage};
 
-use crate::config::Config;
 use crate::config_credential::ConfigCredentials;
 
 /// Maximum size of a module file.

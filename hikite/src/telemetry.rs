@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
+use hikite_config::OtlpSection;
 use hikite_egress::EgressClient;
 use hikite_gateway::trace::{SpanRecord, Tracer};
 use hikite_server::App;
@@ -18,7 +19,6 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::OtlpSection;
 use message::OtlpResource;
 use sender::OtlpSender;
 

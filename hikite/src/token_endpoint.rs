@@ -16,8 +16,6 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Uri};
 use serde_json::{Map, Value};
 
-use crate::providers::form;
-
 const ANSWER_BYTES: usize = 256 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -78,4 +76,10 @@ fn unreachable(url: &str, cause: &str) -> Error {
     Error::new(ErrorKind::UpstreamUnavailable, format!("The token endpoint at `{host}` cannot be reached."))
         .hint("Try again in a moment.")
         .because(cause)
+}
+
+/// Encodes the pairs as `application/x-www-form-urlencoded`.
+fn form(pairs: &[(String, Secret)]) -> String {
+    let pair = |(name, value): &(String, Secret)| format!("{}={}", encode(name), encode(value.expose()));
+    pairs.iter().map(pair).collect::<Vec<_>>().join("&")
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use hikite_config::{AccessConfig, Config, GrantWord, ServerConfig};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::login::{CALLBACK, DOCUMENT};
 use hikite_core::owner_secrets::{OwnerSecrets, Signer};
@@ -19,7 +20,6 @@ use hikite_vault::SigningKey;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::config::{AccessConfig, Config, GrantWord, ServerConfig};
 use crate::token;
 
 /// Vault field; each name holds one secret.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+use hikite_config::Config;
 use hikite_core::credential::{Credential, CredentialVerdict, Verifier};
 use hikite_core::source::BoxFuture;
 use hikite_modules::Service;
 
-use crate::config::Config;
 use crate::services;
 
 /// The services that can verify credentials.

@@ -8,7 +8,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
 
 use super::Discovery;
-use crate::surface::{Surface, Surfaces};
+use crate::surface::{self, Surface, Surfaces};
 use crate::viewer::Viewer;
 
 /// The requested page of a list.
@@ -61,7 +61,7 @@ impl Discovery {
     /// Returns usage instructions for these surfaces, if the caller has the read scope.
     pub fn instructions(&self, caller: &Caller, surfaces: Surfaces) -> Option<String> {
         let may_look = caller.scopes.contains(Scopes::READ);
-        may_look.then(|| surfaces.instructions(&self.catalogs.snapshot().view_of(caller))).flatten()
+        may_look.then(|| surface::instructions(surfaces, &self.catalogs.snapshot().view_of(caller))).flatten()
     }
 }
 

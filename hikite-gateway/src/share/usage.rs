@@ -1,60 +1,14 @@
-//! Slot usage in numbers: taken slots, largest holders, refusals and evictions. Current holders appear by name; in
-//! totals only the first few dozen do.
+//! Slot usage as metrics.
 
-use std::sync::Arc;
+use hikite_core::share::{CallerCounts, SlotUsage};
 
-use hikite_core::share::Shares;
-
-use super::{CallerTally, SharedSlots};
+use super::SharedSlots;
 use crate::meter::{Labels, Metric, Point};
-
-/// Maximum number of named holders.
-const TOP: usize = 20;
-
-/// Event counts by caller.
-type CallerCounts = Vec<(Arc<str>, u64)>;
-
-/// Usage of one resource at one moment.
-#[derive(Clone, Debug)]
-pub struct SlotUsage {
-    pub resource: &'static str,
-    pub all: usize,
-    pub taken: usize,
-    /// Largest holders with their slots.
-    pub top: Vec<(Arc<str>, usize)>,
-    pub refused: CallerCounts,
-    pub evicted: CallerCounts,
-}
-
-impl SlotUsage {
-    pub(crate) fn of<V>(
-        resource: &'static str,
-        shares: &Shares<V>,
-        (refused, evicted): (&CallerTally, &CallerTally),
-    ) -> Self {
-        Self {
-            resource,
-            all: shares.allowance().all,
-            taken: shares.total(),
-            top: shares.top(TOP),
-            refused: refused.sorted(),
-            evicted: evicted.sorted(),
-        }
-    }
-}
 
 impl<V> SharedSlots<V> {
     pub fn usage(&self) -> SlotUsage {
         let state = self.0.state.lock();
         SlotUsage::of(self.0.kind.resource, &state.shares, (&state.refused, &state.evicted))
-    }
-}
-
-impl CallerTally {
-    fn sorted(&self) -> CallerCounts {
-        let mut all: CallerCounts = self.0.iter().map(|(name, count)| (Arc::clone(name), *count)).collect();
-        all.sort();
-        all
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use hikite_config::{Config, providers};
 use hikite_core::caller::Caller;
 use hikite_core::credential::CredentialProvider;
 use hikite_core::error::Error;
@@ -20,11 +21,9 @@ use hikite_store::Store;
 
 use super::store_session::{at_terminal, table};
 use super::{GlobalArgs, note, print, server_login};
-use crate::config::Config;
 use crate::config_credential::ConfigCredentials;
 use crate::master_key::MasterKeyLocations;
 use crate::progress;
-use crate::providers::providers;
 use crate::runtime::from_file;
 use crate::token_endpoint::HttpTokenEndpoint;
 use crate::verify::CredentialProber;

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
+use hikite_config::{self as config, import};
 
 use super::{GlobalArgs, note, print};
-use crate::config::{self, import};
 use crate::exposure;
 
 #[derive(Debug, Subcommand)]

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use hikite_config::{AuthSection, Config, VaultSection};
 use hikite_core::catalog::Module;
 use hikite_core::listing::SanitizedItem;
 use hikite_core::source::SourceState;
@@ -19,7 +20,6 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::{GlobalArgs, print, program};
-use crate::config::{AuthSection, Config, VaultSection};
 use crate::runtime::Runtime;
 use crate::{exposure, progress, services, token};
 

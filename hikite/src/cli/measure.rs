@@ -1,5 +1,9 @@
 //! `hikite measure`: measures what tools and their results cost a model, with and without hikite.
 
+#[cfg(test)]
+mod document;
+mod recorded_runtime;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,11 +11,12 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use hikite_gateway::Surfaces;
+use hikite_measure::{self as measure, MeasureReport, RecordedResult};
 
 use super::{GlobalArgs, note, print, program};
-use crate::measure::{self, MeasureReport, RecordedResult};
 use crate::progress;
 use crate::runtime::Runtime;
+use recorded_runtime::start_recorded;
 
 #[derive(Debug, Args)]
 pub(crate) struct Measure {
@@ -60,7 +65,7 @@ impl Measure {
     /// Starts the runtime to measure, waits for its tool lists, and returns it with the surfaces of its clients.
     async fn runtime(&self, common: &GlobalArgs) -> Result<(Arc<Runtime>, Surfaces)> {
         if let Some(folder) = &self.lists {
-            return Ok((measure::start_recorded(folder, program()?).await?, Surfaces::of(measure::DEFAULT_SURFACES)));
+            return Ok((start_recorded(folder, program()?).await?, Surfaces::of(measure::DEFAULT_SURFACES)));
         }
         let config = common.load()?;
         let runtime = Runtime::start(&config, program()?).await?;

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use hikite_config::{TextPosition, jsonc};
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 
 use super::store_session::at_terminal;
 use super::{note, print};
-use crate::config::{TextPosition, jsonc};
 use crate::runtime::Runtime;
 
 #[derive(Debug, Args)]

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use hikite_config::Config;
 use hikite_core::time::rfc3339;
 use hikite_gateway::{decayed, now_ms};
 use hikite_store::{SearchMemoryRow, Store};
 use serde_json::{Value, json};
 
 use super::{GlobalArgs, print};
-use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SearchCommand {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
+use hikite_config::{AuthSection, Config, ServerSection, listen_hint, node_fault, parse_listen, url_fault};
 use tokio::net::TcpListener;
 
 use super::{GlobalArgs, note, program};
-use crate::config::{AuthSection, Config, ServerSection, listen_hint, node_fault, parse_listen, url_fault};
 use crate::instance::{ConfigOverrides, settings};
 use crate::{exposure, report};
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use hikite_config::Config;
 use hikite_core::error::Error;
 use hikite_core::login::CALLBACK;
 use hikite_core::source::{Source, SourceState};
@@ -13,7 +14,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{GlobalArgs, note, print, program};
-use crate::config::Config;
 use crate::runtime::Runtime;
 
 /// Time limit for a person to log in.

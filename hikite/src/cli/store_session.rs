@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use hikite_config::Config;
 use hikite_core::error::Error;
 use hikite_core::json::Raw;
 use hikite_core::source::CallOrigin;
@@ -12,7 +13,6 @@ use hikite_store::Store;
 use serde_json::json;
 
 use super::GlobalArgs;
-use crate::config::Config;
 use crate::master_key::MasterKeyLocations;
 use crate::token;
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
+use hikite_config::{AuthSection, Config};
 use hikite_core::caller::OWNER;
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::identity::UserAuthority;
@@ -12,7 +13,6 @@ use hikite_gateway::{People, PersonalToken};
 
 use super::store_session::{StoreSession, table};
 use super::{GlobalArgs, note, print, program};
-use crate::config::{AuthSection, Config};
 use crate::report::Snippets;
 use crate::token;
 

@@ -4,6 +4,7 @@
 use std::fmt::{self, Debug};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hikite_config::log::LogFormat;
 use hikite_core::time::rfc3339;
 use hikite_gateway::{now_ms, scope};
 use tracing::field::{Field, Visit};
@@ -11,8 +12,6 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
-
-use super::LogFormat;
 
 /// Target of the log lines of calls.
 const CALL: &str = "hikite::call";

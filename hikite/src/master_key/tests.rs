@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use hikite_config::{Config, ConfigEnvironment, KeyLocation};
 use hikite_store::Store;
 use hikite_vault::MasterKey;
 
 use super::MasterKeyLocations;
-use crate::config::{Config, ConfigEnvironment, KeyLocation};
 
 fn config(data: &Path, text: &str) -> Result<Config, String> {
     let read = |path: &Path| fs::read_to_string(path);

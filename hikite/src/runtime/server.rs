@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use hikite_config::{ServerConfig, TransportConfig};
 use hikite_core::catalog::ModuleRule;
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
@@ -10,8 +11,6 @@ use hikite_core::secret::Secret;
 use hikite_core::source::Source;
 use hikite_gateway::Throttle;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-
-use crate::config::{ServerConfig, TransportConfig};
 
 pub(super) fn module(server: &ServerConfig, source: Arc<dyn Source>) -> ModuleRule {
     ModuleRule {

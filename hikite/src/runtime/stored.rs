@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use hikite_config::{Config, ConfigEnvironment, Problems, ServerConfig};
 use hikite_core::catalog::ModuleRule;
 use hikite_core::category::CategoryRule;
 use hikite_core::error::{Error, ErrorKind};
@@ -20,8 +21,6 @@ use hikite_gateway::{ConfigAdmin, PutResult, now_ms};
 use hikite_store::DocumentRow;
 
 use super::Runtime;
-use crate::config::{Config, ConfigEnvironment, Problems, ServerConfig};
-use crate::measure;
 
 /// Entry kinds in the store.
 const UPSTREAM: &str = "upstream";
@@ -187,7 +186,7 @@ impl ConfigAdmin for RuntimeConfigAdmin {
     }
 
     fn count(&self, text: &str) -> (usize, &'static str) {
-        (measure::tokens(text), measure::VOCABULARY)
+        (hikite_measure::tokens(text), hikite_measure::VOCABULARY)
     }
 }
 

@@ -3,10 +3,9 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, anyhow};
+use hikite_config::OtlpSection;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value::Value};
 use opentelemetry_proto::tonic::resource::v1;
-
-use crate::config::OtlpSection;
 
 /// The OTLP resource that describes this process.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
+use hikite_config::OtlpSection;
 use hikite_core::secret::Secret;
 use hikite_egress::{EgressClient, read};
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -12,7 +13,6 @@ use http::{Method, Request, StatusCode, Uri};
 use http_body_util::Full;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::OtlpSection;
 use crate::runtime::header_map;
 
 /// Maximum attempts per message, and the first pause between them.

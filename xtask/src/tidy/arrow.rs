@@ -11,10 +11,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "hikite",
         &[
+            "hikite-config",
             "hikite-core",
             "hikite-egress",
             "hikite-encoder",
             "hikite-gateway",
+            "hikite-measure",
             "hikite-modules",
             "hikite-search",
             "hikite-server",
@@ -24,8 +26,14 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hikite-wire",
         ],
     ),
+    (
+        "hikite-config",
+        &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-modules", "hikite-server", "hikite-store"],
+    ),
     ("hikite-server", &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-ui", "hikite-vault", "hikite-wire"]),
-    ("hikite-gateway", &["hikite-core", "hikite-store", "hikite-vault"]),
+    ("hikite-gateway", &["hikite-core", "hikite-identity", "hikite-store", "hikite-vault"]),
+    ("hikite-identity", &["hikite-core", "hikite-store", "hikite-vault"]),
+    ("hikite-measure", &["hikite-core", "hikite-gateway"]),
     ("hikite-store", &["hikite-core"]),
     ("hikite-ui", &["hikite-core"]),
     ("hikite-modules", &["hikite-core", "hikite-egress"]),
@@ -50,7 +58,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hikite-wire",
         ],
     ),
-    ("hikite-fuzz", &["hikite", "hikite-core", "hikite-wire"]),
+    ("hikite-fuzz", &["hikite-config", "hikite-core", "hikite-wire"]),
     ("xtask", &[]),
 ];
 
@@ -70,6 +78,7 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
     ("hikite-vault", &["tokio", "tokio-util", "http", "hyper", "tracing"], "the vault does no I/O"),
     ("hikite-wire", &["tokio", "tokio-util", "http", "hyper"], "wire only turns bytes into messages"),
     ("hikite-gateway", &["http", "hyper", "hyper-util"], "the gateway knows no HTTP"),
+    ("hikite-identity", &["http", "hyper", "hyper-util"], "identity knows no HTTP"),
 ];
 
 pub(super) fn check(_: &SourceTree) -> Vec<TidyFinding> {

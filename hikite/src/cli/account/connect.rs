@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
+use hikite_config::{AuthSection, Config};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
 use hikite_egress::{EgressClient, RequestBody, read};
@@ -15,7 +16,6 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 
 use crate::cli::serve::listen_flag;
 use crate::cli::{note, print};
-use crate::config::{AuthSection, Config};
 use crate::{progress, token};
 
 const TIMEOUT: Duration = Duration::from_secs(10);

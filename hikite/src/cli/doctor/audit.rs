@@ -1,10 +1,10 @@
 //! Audit checks of `hikite doctor`: durability, and records known to be missing.
 
+use hikite_config::Config;
 use hikite_gateway::{Durability, UNWRITTEN};
 use hikite_store::Store;
 
 use super::{DoctorFinding, FindingLevel};
-use crate::config::Config;
 
 pub(super) fn findings(config: &Config) -> Vec<DoctorFinding> {
     let url = config.store_url();

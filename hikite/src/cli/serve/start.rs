@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use hikite_config::Config;
 use hikite_store::{Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use crate::cli::program;
-use crate::config::Config;
 use crate::instance::{ConfigOverrides, Instance, settings};
 
 /// Pause between attempts to reach the database.

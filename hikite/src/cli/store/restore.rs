@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use hikite_config::Config;
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::secret::Secret;
@@ -18,7 +19,6 @@ use super::keys::{self, AvailableKeys, NeededKeys};
 use super::working_copy::WorkingCopy;
 use crate::cli::store_session::at_terminal;
 use crate::cli::{InvalidSetup, note, print};
-use crate::config::Config;
 use crate::master_key::MasterKeyLocations;
 use crate::progress;
 

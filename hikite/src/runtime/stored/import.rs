@@ -1,13 +1,13 @@
 //! Imports the config of another client: reports what each entry would change, and applies the changes on request.
 //! Stdio servers are only reported, with the command that adds them on the machine itself.
 
+use hikite_config::import;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use serde_json::Value;
 
 use super::upstream::{command, masked, read};
 use super::{check_name, wrong};
-use crate::config::import;
 use crate::runtime::Runtime;
 
 /// One entry of the imported config, and the change it would make.

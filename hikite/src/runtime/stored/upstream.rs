@@ -1,6 +1,7 @@
 //! Remote servers configured at runtime. The complete entry is encrypted in the vault; the store holds a masked copy.
 //! Stdio servers are refused: a program is never started for a request from the network.
 
+use hikite_config::{Config, ServerConfig, masked_url};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::origin::ConfigOrigin;
@@ -10,7 +11,6 @@ use hikite_store::DocumentRow;
 use serde_json::{Map, Value, json};
 
 use super::{StoredUpstream, UPSTREAM, check_name, managed_by_file, parse};
-use crate::config::{self, ServerConfig};
 use crate::runtime::{Runtime, kind_of, place};
 
 /// Vault address of the entries.
@@ -62,7 +62,7 @@ impl Runtime {
 
     /// Checks that the name is not used by the config file, a service or a registered tool.
     pub(super) fn is_free_for_upstream(&self, name: &str) -> Result<(), Error> {
-        let off = |config: &config::Config| config.disabled.iter().any(|off| &**off == name);
+        let off = |config: &Config| config.disabled.iter().any(|off| &**off == name);
         if self.config.lock().as_ref().is_some_and(off) {
             return Err(managed_by_file("module", name));
         }
@@ -140,7 +140,7 @@ pub(super) fn masked(entry: &Value) -> Value {
     let mut shown = entry.clone();
     for name in ["url", "serverUrl"] {
         if let Some(url) = shown.get(name).and_then(Value::as_str) {
-            shown[name] = config::masked_url(url).into();
+            shown[name] = masked_url(url).into();
         }
     }
     if let Some(headers) = shown.get_mut("headers").and_then(Value::as_object_mut) {

@@ -82,8 +82,7 @@ async fn the_configs_of_the_manifests_are_right() {
 
 #[test]
 fn every_variable_of_the_manifests_is_one_of_the_program() {
-    let program = source(&root().join("hikite/src"));
-    let known = names(&program);
+    let known = names(&(source(&root().join("hikite/src")) + &source(&root().join("hikite-config/src"))));
     let of_configs = names(&text("deploy/hikite.json"));
     // The machine's name, which only the load balancer reads.
     let of_others = names(&text("deploy/Caddyfile"));

@@ -1,0 +1,192 @@
+//! The configuration: one JSONC file, parsed, validated against its schema and checked as a whole. Loading depends
+//! only on the text and `ConfigEnvironment`, so that a reload is the same call again. All problems are reported at once, each
+//! with its line, path and fix; an invalid file is never partly accepted.
+
+mod access;
+mod audit;
+mod auth;
+mod category;
+mod check;
+mod cors;
+mod egress;
+mod expand;
+mod file;
+pub mod import;
+mod issuer;
+pub mod jsonc;
+mod limits;
+mod location;
+pub mod log;
+mod merge;
+mod modules;
+mod otel;
+mod pins;
+mod policy;
+mod position;
+mod problem;
+mod project;
+mod provider;
+mod providers;
+mod rate;
+mod schema_check;
+mod search;
+mod secret;
+mod server;
+mod show;
+mod store;
+mod telemetry;
+mod tls;
+mod tool;
+mod tool_request;
+mod tools;
+mod transport;
+mod unit;
+mod upstream;
+mod url;
+mod variable;
+mod vault;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hikite_core::category::CategoryRule;
+use hikite_core::limits::Limits;
+use hikite_core::permission::Permissions;
+use hikite_core::pin::Pinning;
+use hikite_gateway::{IssuerRule, LoginRule, Project};
+use hikite_store::StoreUrl;
+
+pub use access::{AccessConfig, GrantWord};
+pub use audit::AuditSection;
+pub use auth::{AuthSection, OauthSection};
+pub use check::ConfigEnvironment;
+pub use cors::Cors;
+pub use egress::EgressSection;
+pub use file::schema;
+pub use location::known_locations;
+pub use merge::{MergedConfig, merge};
+pub use modules::ModulesSection;
+pub use position::TextPosition;
+pub use problem::{Problem, Problems};
+pub use provider::{OauthConfig, ProviderConfig, TokenLocation};
+pub use providers::providers;
+pub use search::{SearchModel, SearchSection, SearchServiceConfig, TOP};
+pub use secret::masked_url;
+pub use server::{DEFAULT_PORT, ServerSection, listen_hint, node_fault, parse_listen, url_fault};
+pub use show::show;
+pub use telemetry::{LogSection, OtlpSection, TelemetrySection};
+pub use tls::TlsSection;
+pub use tool::ToolConfig;
+pub use transport::TransportConfig;
+pub use upstream::{ServerConfig, ShareMode};
+pub use vault::{KeyLocation, VaultSection};
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// File it was read from; `None` for the defaults.
+    pub file: Option<PathBuf>,
+    pub server: ServerSection,
+    /// Enabled upstream servers, in file order.
+    pub servers: Vec<ServerConfig>,
+    /// Names of disabled servers. Categories may name them: they count as servers that are not running.
+    pub disabled: Vec<Arc<str>>,
+    pub categories: Vec<Arc<CategoryRule>>,
+    /// Tools described in the file.
+    pub tools: Vec<ToolConfig>,
+    /// Projects described in the file.
+    pub projects: Vec<Arc<Project>>,
+    /// Enabled service modules.
+    pub modules: ModulesSection,
+    /// Provider accounts that services are called with.
+    pub providers: Vec<ProviderConfig>,
+    pub egress: EgressSection,
+    /// Default handling of unapproved tools, where their server sets none.
+    pub pins: Pinning,
+    pub auth: AuthSection,
+    /// OAuth settings; `None` where OAuth is disabled.
+    pub oauth: Option<OauthSection>,
+    /// Identity providers whose tokens are accepted.
+    pub issuers: Vec<IssuerRule>,
+    /// Identity providers offered for login.
+    pub logins: Vec<LoginRule>,
+    /// Permissions of users who have none of their own.
+    pub default_permissions: Option<Arc<Permissions>>,
+    pub audit: AuditSection,
+    /// The configured store; `None` for the default.
+    pub store: Option<StoreUrl>,
+    /// Location of the vault's master key.
+    pub vault: VaultSection,
+    pub search: SearchSection,
+    pub limits: Limits,
+    pub telemetry: TelemetrySection,
+    /// Data folder; it may not exist yet.
+    pub data: PathBuf,
+    /// Warnings as `file:line:column: path: message`.
+    pub warnings: Vec<String>,
+}
+
+impl Config {
+    /// Reads the file that `find` returns, or the defaults if there is none.
+    pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, Problems> {
+        let read = |path: &Path| std::fs::read_to_string(path);
+        let environment = ConfigEnvironment { env, read: &read };
+        let Some(path) = find(path, env) else {
+            return Self::parse("{}", Path::new("defaults"), environment);
+        };
+        let text = read(&path).map_err(|error| {
+            let hint = "Check `--config` and `HIKITE_CONFIG`.";
+            Problems::whole(&path.display().to_string(), format!("cannot be read: {error}"), Some(hint))
+        })?;
+        let config = Self::parse(&text, &path, environment)?;
+        Ok(Self { file: Some(path), ..config })
+    }
+
+    /// Parses a config. `path` names the file in messages; relative paths start at its folder.
+    pub fn parse(text: &str, path: &Path, environment: ConfigEnvironment<'_>) -> Result<Self, Problems> {
+        let name = path.display().to_string();
+        let tree = jsonc::parse(text).map_err(|error| Problems::syntax(&name, text, &error))?;
+        let mut report = problem::ProblemCollector::new(&name, text, &tree);
+        let shaped = schema_check::check(&mut report, &schema()).unwrap_or_default();
+        let file: file::ConfigFile = if shaped.is_null() {
+            file::ConfigFile::default()
+        } else {
+            serde_json::from_value(shaped).unwrap_or_else(|error| {
+                report.error(&position::ConfigPath::ROOT, error.to_string(), None);
+                file::ConfigFile::default()
+            })
+        };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut check = check::ConfigChecker { report: &mut report, environment, folder };
+        let config = check.file(&file);
+        Ok(Self { warnings: report.finish()?, ..config })
+    }
+
+    /// Returns the configured store, or a SQLite file in the data folder, which a flag may override.
+    pub fn store_url(&self) -> StoreUrl {
+        self.store.clone().unwrap_or_else(|| StoreUrl::file(self.data.join("hikite.db")))
+    }
+}
+
+/// Returns the config file: the given one, `HIKITE_CONFIG`, or `hikite.json` in the working directory or the user's
+/// config folder.
+pub fn find(explicit: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let named = explicit
+        .map(Path::to_owned)
+        .or_else(|| env("HIKITE_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from));
+    named.or_else(|| {
+        let user = user_folder(env, "XDG_CONFIG_HOME", ".config").map(|folder| folder.join("hikite/hikite.json"));
+        [Some(PathBuf::from("hikite.json")), user].into_iter().flatten().find(|path| path.exists())
+    })
+}
+
+/// Returns a folder of the XDG base directory specification, which says to ignore relative values.
+fn user_folder(env: &dyn Fn(&str) -> Option<String>, variable: &str, below_home: &str) -> Option<PathBuf> {
+    let named = env(variable).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    named.or_else(|| {
+        let home = env("HOME").or_else(|| env("USERPROFILE"))?;
+        Some(PathBuf::from(home).join(below_home))
+    })
+}

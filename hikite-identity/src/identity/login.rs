@@ -1,0 +1,96 @@
+//! Login sessions of browsers. The secret is in a cookie; the store has its hash and an expiry that is extended by use.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::error::{Error, ErrorKind};
+use hikite_core::json::Raw;
+use hikite_core::secret::Secret;
+use hikite_store::clock::now_ms;
+use hikite_store::{DocumentRow, OwnerCheck};
+
+use super::user::User;
+use super::{Identity, LOGIN, hash, secret};
+
+const LIFETIME: Duration = Duration::from_secs(14 * 86_400);
+/// Age of the expiry at which it is written again, so that not every request writes.
+const EXTEND_AFTER: Duration = Duration::from_secs(86_400);
+
+#[derive(Clone, Debug)]
+pub struct LoginSession {
+    pub user: Arc<User>,
+    /// Value of the cookie.
+    pub secret: Secret,
+    /// Time of the last authentication, in milliseconds since the Unix epoch.
+    pub since: u64,
+}
+
+impl Identity {
+    /// Starts a login for an authenticated user, unless they were locked out or removed meanwhile.
+    pub async fn begin_login(&self, user: &Arc<User>) -> Result<LoginSession, Error> {
+        let login = self.put_login(user, OwnerCheck::User).await?;
+        login.ok_or_else(|| {
+            let error = Error::new(ErrorKind::Authentication, "This user is not allowed to log in.");
+            error.hint("Ask the administrator of this server.")
+        })
+    }
+
+    /// Starts a login for a user whom `log_in` accepted. Returns `None` if the user changed since: a password that was
+    /// replaced meanwhile must not log in.
+    pub async fn begin_password_login(&self, user: &Arc<User>) -> Result<Option<LoginSession>, Error> {
+        self.put_login(user, OwnerCheck::UserAtVersion(user.version)).await
+    }
+
+    async fn put_login(&self, user: &Arc<User>, holder: OwnerCheck) -> Result<Option<LoginSession>, Error> {
+        let (secret, now) = (secret("")?, now_ms());
+        let entry = DocumentRow {
+            kind: LOGIN,
+            id: hash(secret.expose()),
+            owner: user.subject.to_string(),
+            form: Raw::empty_object(),
+            version: 0,
+            created_at: now,
+            expires_at: now + milliseconds(LIFETIME),
+        };
+        let done = self.store.put_owned_document(&entry, holder).await?;
+        Ok(done.then(|| LoginSession { user: Arc::clone(user), secret, since: now }))
+    }
+
+    /// Returns the login of a cookie.
+    pub async fn login(&self, cookie: &str) -> Result<Option<LoginSession>, Error> {
+        let now = now_ms();
+        let Some(mut entry) = self.store.entry(LOGIN, &hash(cookie), now).await? else { return Ok(None) };
+        let Some(user) = self.active_user(&entry.owner).await? else { return Ok(None) };
+        if entry.expires_at.saturating_sub(now) < milliseconds(LIFETIME) - milliseconds(EXTEND_AFTER) {
+            entry.expires_at = now + milliseconds(LIFETIME);
+            self.store.change_document(&entry).await?;
+        }
+        Ok(Some(LoginSession { user, secret: Secret::hidden(cookie), since: entry.created_at }))
+    }
+
+    /// Returns a user who may log in, reading the store if another process may just have created them.
+    pub(super) async fn active_user(&self, subject: &str) -> Result<Option<Arc<User>>, Error> {
+        if self.user_of(subject).is_none() {
+            self.read_store().await?;
+        }
+        Ok(self.user_of(subject).filter(|user| !user.disabled))
+    }
+
+    pub async fn end_login(&self, cookie: &str) -> Result<(), Error> {
+        self.store.take_document(LOGIN, &hash(cookie), now_ms()).await?;
+        Ok(())
+    }
+
+    /// Returns the CSRF token of forms for this cookie.
+    pub async fn form_token(&self, cookie: &str) -> Result<String, Error> {
+        Ok(self.keys().await?.form.put(b"form", &[cookie.as_bytes()]))
+    }
+
+    pub async fn is_form_token(&self, cookie: &str, token: &str) -> Result<bool, Error> {
+        Ok(self.keys().await?.form.open(token, &[cookie.as_bytes()]).is_some())
+    }
+}
+
+pub(super) fn milliseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
