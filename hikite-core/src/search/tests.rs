@@ -92,7 +92,7 @@ fn meaning_finds_what_words_do_not() {
     let index = encoded(catalog());
     let hits = ask(&index, &["明日の天気は?"], None);
     assert_eq!(hits[0].at, 4);
-    assert_eq!(hits[0].explanation, "meaning 1.00");
+    assert_eq!(hits[0].explanation, "semantic similarity 1.00");
     assert!(hits[0].relevance > 0.9 && hits[1].relevance < 0.3, "{hits:?}");
 }
 

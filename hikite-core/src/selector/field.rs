@@ -354,7 +354,7 @@ mod tests {
         check("items.n", &page, &json!({"items": [{"n": "a"}, {}]}));
         check("id", &json!({"total": 0, "items": []}), &json!({"total": 0, "items": []}));
         let two = json!({"nodes": [{"id": 1}], "edges": [{"id": 2}]});
-        assert!(missing("id", &two).hint.starts_with("There are: nodes, edges."));
+        assert!(missing("id", &two).hint.starts_with("Available fields: nodes, edges."));
     }
 
     #[test]
@@ -373,7 +373,7 @@ mod tests {
         );
         assert_eq!(missing("a", &json!("words")).message, "The result is a string, which has no fields.");
         assert_eq!(missing("a", &json!([1, 2])).message, "The result is a list of plain values, which has no fields.");
-        assert!(missing("a[0]", &json!({"a": {"b": 1}})).hint.contains("There are: a."));
+        assert!(missing("a[0]", &json!({"a": {"b": 1}})).hint.contains("Available fields: a."));
     }
 
     #[test]

@@ -310,7 +310,7 @@ async fn only_an_admin_names_addresses_outside_the_service() {
     for (at, site) in ["127.0.0.1", "fake.example.evil", "evil/x.fake.example", "metadata.internal"].iter().enumerate()
     {
         let error = accounts.add(&alice, &form(site, &format!("a{at}"))).await.expect_err(site);
-        assert!(error.message.contains("only an admin") && !error.message.contains("canary"), "{}", error.message);
+        assert!(error.message.contains("Only an admin") && !error.message.contains("canary"), "{}", error.message);
     }
     accounts.add(&alice, &form("mine.fake.example", "b")).await.expect("its own");
     accounts.add(&Caller::owner(), &form("10.0.0.5", "c")).await.expect("the owner may");

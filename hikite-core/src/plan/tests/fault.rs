@@ -184,7 +184,10 @@ fn tasks_that_are_not_there_are_missed_by_every_way_to_name_them() {
     refused(
         &batch,
         &[
-            ("/commands/1/for_each", &format!("task `page`: `${{quux.items}}` names no task of this batch; {literal}")),
+            (
+                "/commands/1/for_each",
+                &format!("task `page`: `${{quux.items}}` refers to no task of this batch; {literal}"),
+            ),
             (
                 "/commands/1/params/a~1b/0",
                 &format!(

@@ -94,7 +94,7 @@ async fn a_project_decides_how_it_is_searched() {
     let gateway = two().await;
     let quiet = ask(&gateway, "quiet", "tool_discovery", json!({ "query": "file" })).await;
     assert_eq!((keys(&quiet).len(), &meta(&quiet)["provider"]), (0, &json!("off")));
-    assert!(quiet["content"][1]["text"].as_str().is_some_and(|text| text.contains("switched off")));
+    assert!(quiet["content"][1]["text"].as_str().is_some_and(|text| text.contains("disabled")));
     let ran = ask(&gateway, "quiet", "tool_execute", json!({ "toolKey": "m:read_file" })).await;
     assert!(ran.get("isError").is_none(), "{ran}");
     let words = ask(&gateway, "words", "tool_discovery", json!({ "query": "file" })).await;
