@@ -135,7 +135,7 @@ def how_it_ended(output: str) -> tuple[str, str]:
     if "CLIENT EXITED" not in output and "CLIENT TIMED OUT" not in output:
         return ("SUCCESS", "")
     # The last line that looks like a reason; the client's own words stand before the suite's.
-    reasons = [line.strip() for line in output.splitlines() if re.search(r"[Ee]rror\b.*: |there is no", line)]
+    reasons = [line.strip() for line in output.splitlines() if re.search(r"[Ee]rror\b.*: |[Tt]here is no", line)]
     return ("FAILURE", (reasons or [output[-300:]])[-1][-300:])
 
 

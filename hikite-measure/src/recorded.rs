@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_is_no_list_is_told() {
-        fails(&[], "there are no recorded lists in ");
+        fails(&[], "There are no recorded lists in ");
         fails(&[("a.json", "{")], "a.json is not JSON");
         fails(&[("a.json", r#"{"tools":{}}"#)], "a.json is not a recorded list.\nhint: Use one JSON file per server");
         fails(

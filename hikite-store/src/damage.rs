@@ -193,7 +193,7 @@ fn record(now: u64, gone: Option<(u64, String)>) -> AuditRecord {
     }
 }
 
-const HINT: &str = "check the disk and restore a backup with `hikite store restore`, or accept the loss";
+const HINT: &str = "Check the disk and restore a backup with `hikite store restore`, or accept the loss";
 
 pub(crate) fn sidecar(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

@@ -132,7 +132,7 @@ mod tests {
         check("sqlite:///var/lib/hikite.db", Ok("sqlite:/var/lib/hikite.db"));
         check("sqlite:data/日本 1.db", Ok("sqlite:data/日本 1.db"));
         check("sqlite::memory:", Ok("sqlite::memory:"));
-        check("sqlite:", Err("names no file"));
+        check("sqlite:", Err("has no file name"));
         check("sqlite:a.db?mode=ro", Err("parameters after the path"));
         check("postgres://u@h/d", Ok("postgres://u@h/d"));
         check("postgresql://u:hunter2@h:5433/d?sslmode=require", Ok("postgresql://u:***@h:5433/d"));

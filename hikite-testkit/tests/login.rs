@@ -191,7 +191,7 @@ async fn a_person_may_say_no() {
 #[tokio::test]
 async fn whoever_says_to_be_another_is_not_asked() {
     let wrong = AuthorizationFaults { issuer: Some("https://other.example".into()), ..AuthorizationFaults::default() };
-    let authority = check(wrong, "says that it is another one").await;
+    let authority = check(wrong, "names another issuer").await;
     assert_eq!(authority.count("/register", "") + authority.count("/authorize", ""), 0);
     let wrong =
         AuthorizationFaults { resource: Some("https://other.example/mcp".into()), ..AuthorizationFaults::default() };
@@ -219,13 +219,13 @@ async fn who_does_not_protect_codes_gets_nobody() {
 
 #[tokio::test]
 async fn who_registers_nobody_needs_a_client_of_the_owner() {
-    check(AuthorizationFaults { no_registration: true, ..AuthorizationFaults::default() }, "registers no clients")
+    check(AuthorizationFaults { no_registration: true, ..AuthorizationFaults::default() }, "does not register clients")
         .await;
 }
 
 #[tokio::test]
 async fn documents_inside_a_network_are_not_fetched_for_a_server() {
-    let inside = "not an address that is used";
+    let inside = "not an allowed address";
     for address in ["http://10.0.0.1/x", "http://169.254.169.254/x", "file:///etc/passwd", "gopher://x/"] {
         check(AuthorizationFaults { metadata_url: Some(address.into()), ..AuthorizationFaults::default() }, inside)
             .await;

@@ -35,7 +35,7 @@ def wrapped(one: dict, script: str, file) -> dict:
 
 def known_after(gateway) -> float | None:
     """Seconds from the start of the server to its lists, as hikite tells it."""
-    known = re.search(r"lists are known .*\bms=(\d+)", gateway.log())
+    known = re.search(r"lists received .*\bms=(\d+)", gateway.log())
     return int(known[1]) / 1000 if known else None
 
 

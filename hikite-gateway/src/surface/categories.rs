@@ -62,7 +62,7 @@ fn call_schema(category: &serde_json::Value) -> serde_json::Value {
             "name": { "type": "string", "description": "Name of the tool in this category" },
             "args": {
                 "type": "object",
-                "description": "Arguments of the tool, matching its input schema; {} for none",
+                "description": "Arguments matching the tool's input schema; {} for none",
                 "additionalProperties": true,
             },
             "account": { "type": "string", "description": "Account to use if a service has several" },

@@ -41,7 +41,7 @@ fn not_connected(view: &View) -> String {
     if names.is_empty() {
         return String::new();
     }
-    format!("\nNot connected yet (a call explains how): {}", names.join(", "))
+    format!("\nNot connected yet (a call says how): {}", names.join(", "))
 }
 
 /// Returns as many names as fit, and the number of the others.

@@ -51,7 +51,7 @@ pub(super) fn tools(view: &View, limits: &Limits, finder: Option<&str>) -> Vec<R
     let batch = json!({
         "name": BATCH,
         "title": "Run many tools",
-        "description": "Runs several tools in one request: one JSON object per line, {\"id\", \"module\", \"tool\", \"params\", \
+        "description": "Runs several tools in one call: one JSON object per line, {\"id\", \"module\", \"tool\", \"params\", \
          \"after\": [ids], \"output\": true}. Lines run in parallel unless they depend on others: `after` lists \
          ids, and \"${id.path}\" in params inserts a value from another result, such as ${a.results[0].id}. Only \
          results with `output` (compact) or `raw_output` (JSON) are returned. Also per line: `select`, `if`, \
@@ -63,7 +63,7 @@ pub(super) fn tools(view: &View, limits: &Limits, finder: Option<&str>) -> Vec<R
 }
 
 fn open_text(view: &View, limits: &Limits, finder: Option<&str>) -> String {
-    let text = "Shows what modules offer: one line per tool with its parameters. Open a module before you first use it, then \
+    let text = "Shows what modules offer: a line per tool with its parameters. Open a module before you first use it, then \
      run its tools with `call` or `batch`.";
     match menu::modules(view, limits.menu_tokens, finder).as_str() {
         "" => text.to_owned(),
@@ -81,7 +81,7 @@ fn open_schema() -> Value {
             "tools": names("Only these tools"),
             "detail": { "type": "string", "enum": ["names", "signatures", "schemas"], "default": "signatures", "description": "Detail per tool" },
             "refresh": { "type": "boolean", "description": "Resend what was already sent in this session" },
-            "known": names("Hashes you already have"),
+            "known": names("Hashes you have"),
         },
         "required": ["modules"],
     })
@@ -96,10 +96,10 @@ fn batch_schema() -> Value {
                 "description": "The lines, or an array of objects",
             },
             "dry_run": { "type": "boolean", "description": "Check only, run nothing" },
-            "concurrency": { "type": "integer", "minimum": 1, "description": "Lines at a time" },
+            "concurrency": { "type": "integer", "minimum": 1, "description": "Concurrency" },
             "on_error": {
                 "type": "string", "enum": ["skip", "continue", "fail_fast"], "default": "skip",
-                "description": "For lines that depend on a failed one",
+                "description": "For lines after a failed one",
             },
         },
         "required": ["commands"],

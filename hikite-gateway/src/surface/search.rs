@@ -36,12 +36,12 @@ const DESCRIPTION_CHARS: usize = 240;
 /// Note beside the empty result of a disabled search.
 const SEARCH_DISABLED: &str = "Search is disabled for this project. A tool with a known key can still be run.";
 
-pub(super) const INSTRUCTIONS: &str = "These two tools give access to many others. Tell `tool_discovery` in a few words what you want to do, then run \
+pub(super) const INSTRUCTIONS: &str = "These two give access to many tools. Tell `tool_discovery` in a few words what you want to do, then run \
  one of the tools it returns with `tool_execute`.";
 
 /// Instructions beside the `modules` surface, whose tools list the modules and run what was found.
 pub(super) const INSTRUCTIONS_WITH_MODULES: &str =
-    "If you do not know which module to open, use `tool_discovery` to find tools by what they do.";
+    "If you do not know which module to open, `tool_discovery` finds tools by what they do.";
 
 pub(super) fn tools(view: &View, limits: &Limits) -> Vec<Raw> {
     let text = "Finds tools by what they do. Use it whenever a task needs data, a service or an action outside this \
@@ -53,7 +53,7 @@ pub(super) fn tools(view: &View, limits: &Limits) -> Vec<Raw> {
     let execute = json!({
         "name": EXECUTE,
         "title": "Run a tool that was found",
-        "description": "Runs one tool and returns its result. Use `tool_discovery` first to find the tool and its parameters.",
+        "description": "Runs one tool and returns its result. Find the tool and its parameters with `tool_discovery` first.",
         "inputSchema": execute_schema(),
         "outputSchema": {
             "type": "object",
@@ -92,12 +92,12 @@ fn discover_schema() -> Value {
                 "type": "array",
                 "items": { "type": "string" },
                 "minItems": 1,
-                "description": "What you want to do, in a few words of any language; several entries for several phrasings",
+                "description": "What you want to do, in a few words of any language; one entry per phrasing",
             },
             "context": text("Surrounding task; weighs less than the queries"),
             "maxResults": {
                 "type": "integer", "minimum": 1, "maximum": RESULTS_MAX, "default": RESULTS,
-                "description": "Maximum number of tools",
+                "description": "Maximum results",
             },
             "detail": {
                 "type": "string", "enum": ["names", "signatures", "schemas"], "default": "signatures",
@@ -113,11 +113,11 @@ fn execute_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "toolKey": { "type": "string", "description": "The `toolKey` of a `tool_discovery` result; or the `result://` of a long result, to read more with \
-             `page`, `jq` or `search` in the arguments" },
+            "toolKey": { "type": "string", "description": "The `toolKey` of a `tool_discovery` result; or the `result://` of a long \
+             result, to read on with `page`, `jq` or `search` in the arguments" },
             "arguments": {
                 "type": "object",
-                "description": "Arguments of the tool, matching its signature; {} for none",
+                "description": "Arguments matching the tool's signature; {} for none",
                 "additionalProperties": true,
             },
             "format": { "type": "string", "enum": ["compact", "raw"], "description": "Result format" },

@@ -119,7 +119,7 @@ async fn another_master_key_opens_nothing_and_says_so() {
     SecretStore::new(store.clone(), ring()).set(AT, &secret("canary")).await.expect("put");
     let stranger = SecretStore::new(store, ring());
     let error = text_at(&stranger, AT).await.expect_err("refused");
-    assert!(error.message.contains("a key that is not there"), "{}", error.message);
+    assert!(error.message.contains("a key that is not available"), "{}", error.message);
     assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("`vault`")));
     assert_eq!(stranger.check().await.expect("checked").len(), 1, "an account is told once");
 }

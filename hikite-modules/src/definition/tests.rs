@@ -46,8 +46,8 @@ fn an_address_is_fixed_up_to_its_path() {
     check_url("https://a@x/", "must not contain credentials");
     check_url("https:///x", "host of the address is not valid");
     check_url("https://:80/", "host");
-    check_url("https://x:99999/", "a port is a number");
-    check_url("https://x:/", "a port is a number");
+    check_url("https://x:99999/", "a port must be a number");
+    check_url("https://x:/", "a port must be a number");
     check_url("https://exa mple/", "host of the address is not valid");
     check_url("https://x/a#b", "after `#`");
     check_url("https://x/a/../b", "`.` or `..`");
@@ -80,8 +80,8 @@ fn headers_that_are_ours_stay_ours() {
         check(&json!({ "url": "https://x/", "headers": { name: "a" } }), &pointer, "set by hikite");
     }
     let with = |name: &str, value: Value| json!({ "url": "https://x/", "headers": { name: value } });
-    check(&with("{id}", json!("a")), "/http/headers/{id}", "not a name for a header");
-    check(&with("a b", json!("a")), "/http/headers/a b", "not a name for a header");
+    check(&with("{id}", json!("a")), "/http/headers/{id}", "not a valid header name");
+    check(&with("a b", json!("a")), "/http/headers/a b", "not a valid header name");
     check(&with("X", json!("a\r\nY: b")), "/http/headers/X", "control characters");
     check(&with("X", json!("{id}\n")), "/http/headers/X", "control characters");
     check(&with("X", json!({})), "/http/headers/X", "a string, a number or a boolean");

@@ -29,7 +29,7 @@ async fn who_holds_a_lock_is_waited_for_and_then_it_is_said() {
         let lock = hold().await;
         let begin = Instant::now();
         let error = store.put_registered_tool(&tool("a", 1), false).await.expect_err("locked");
-        says(&error, StoreFault::Busy, &["is busy", "lock", "try again"]);
+        says(&error, StoreFault::Busy, &["is busy", "lock", "Try again"]);
         assert!(begin.elapsed() > Duration::from_secs(3), "it waited {:?}", begin.elapsed());
         assert_eq!(store.registered().await.expect("who only reads does not wait"), []);
         drop(lock);
@@ -148,7 +148,7 @@ async fn a_database_that_does_not_answer_is_not_waited_for_forever() {
     let mute = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("postgres://u@{}/d", mute.local_addr().expect("an address"));
     let error = Store::open(&StoreUrl::parse(&url).expect("an address")).await.expect_err("mute");
-    says(&error, StoreFault::Unreachable, &["does not answer"]);
+    says(&error, StoreFault::Unreachable, &["does not respond"]);
 }
 
 /// A power cut cannot be tested here; the settings that protect against one can.

@@ -99,7 +99,7 @@ fn exactly_one_place_is_named() {
         (r#"{"key_file":"a","keyring":true}"#, "both `key_file` and `keyring`"),
         (r#"{"key_env":"A","key_command":["b"]}"#, "both `key_env` and `key_command`"),
         (r#"{"key_env":"$A"}"#, "not a valid name of a variable"),
-        (r#"{"key_command":[""]}"#, "names no program"),
+        (r#"{"key_command":[""]}"#, "contains no program"),
         (r#"{"previous_key_file":"a","previous_key_command":["b"]}"#, "both `previous_key_file`"),
         (r#"{"keyfile":"a"}"#, "key_file"),
     ] {

@@ -328,7 +328,7 @@ async fn a_clock_that_jumps_removes_nothing_until_somebody_confirms_it() {
             assert_eq!(post(&gateway, "/v1/audit/resume-trim", &json!({})).await.status, 204);
         } else {
             let run = gateway.run(&["audit", "resume-trim"]).await;
-            assert!(run.code == Some(0) && run.stdout.starts_with("the clock is confirmed"), "{}", run.stderr);
+            assert!(run.code == Some(0) && run.stdout.starts_with("The clock is confirmed"), "{}", run.stderr);
         }
         let admin = records(&gateway, "kind=admin").await;
         is(&admin[0], &json!({ "method": "audit.resume-trim", "outcome": "ok" }));
@@ -336,7 +336,7 @@ async fn a_clock_that_jumps_removes_nothing_until_somebody_confirms_it() {
         until("it is trimmed", &gateway, async || records(&gateway, "kind=call").await.is_empty()).await;
         is(&get(&gateway, "/v1/audit/verify").await.value(), &json!({ "intact": true }));
     }
-    assert_eq!(gateway.run(&["audit", "resume-trim"]).await.stdout, "nothing is paused\n");
+    assert_eq!(gateway.run(&["audit", "resume-trim"]).await.stdout, "Nothing is paused.\n");
 }
 
 /// Deleting the oldest records behind hikite's back is detected by `verify`.

@@ -182,7 +182,7 @@ async fn a_rate_and_a_number_at_once_are_kept_per_server() {
     }
     let refused = error_of(&client.call("slow__echo", json!({ "text": "x" })).await);
     assert_eq!(refused["code"], "RATE_LIMIT_EXCEEDED");
-    assert!(refused["hint"].as_str().expect("text").starts_with("try again in "), "{refused}");
+    assert!(refused["hint"].as_str().expect("text").starts_with("Try again in "), "{refused}");
     drop(fixture);
 }
 

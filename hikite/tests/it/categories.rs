@@ -64,9 +64,21 @@ async fn every_error_has_its_name_its_message_and_a_hint() {
     let unknown = get("texts").await;
     check(&unknown, "TOOL_NOT_FOUND", "UnknownCategory", "There is no category `texts`.", Some("Did you mean `text`?"));
     let unknown = get("zzz").await;
-    check(&unknown, "TOOL_NOT_FOUND", "UnknownCategory", "There is no category `zzz`.", Some("categories: text, gone"));
+    check(
+        &unknown,
+        "TOOL_NOT_FOUND",
+        "UnknownCategory",
+        "There is no category `zzz`.",
+        Some("Available categories: text, gone."),
+    );
     let unknown = client.call_in("zzz", "echo", json!({})).await;
-    check(&unknown, "TOOL_NOT_FOUND", "UnknownCategory", "There is no category `zzz`.", Some("categories: text, gone"));
+    check(
+        &unknown,
+        "TOOL_NOT_FOUND",
+        "UnknownCategory",
+        "There is no category `zzz`.",
+        Some("Available categories: text, gone."),
+    );
     check(
         &get("gone").await,
         "UPSTREAM_UNAVAILABLE",
@@ -121,9 +133,13 @@ async fn wrong_arguments_of_the_meta_tools_come_back_with_the_schema() {
     for (tool, arguments, message) in [
         ("get-category-tools", json!({}), "`category` must be a string."),
         ("get-category-tools", json!({ "category": 7 }), "`category` must be a string."),
-        ("get-category-tools", json!({ "category": "c", "toolNames": "x" }), "`toolNames` must be an array of strings"),
+        (
+            "get-category-tools",
+            json!({ "category": "c", "toolNames": "x" }),
+            "`toolNames` must be an array of strings.",
+        ),
         ("call-category-tool", json!({ "category": "c" }), "`name` must be a string."),
-        ("call-category-tool", json!({ "category": "c", "name": "t", "args": [1] }), "`args` must be a JSON object"),
+        ("call-category-tool", json!({ "category": "c", "name": "t", "args": [1] }), "`args` must be a JSON object."),
         ("call-category-tool", json!([]), "The arguments must be a JSON object."),
     ] {
         let error = error_of(&client.call(tool, arguments).await);

@@ -277,9 +277,9 @@ async fn a_log_damaged_in_the_middle_is_reported() {
     assert!(status["attention"].to_string().contains("is damaged at frame"), "{status}");
     let verified = gateway.run(&["audit", "verify"]).await;
     assert_eq!(verified.code, Some(1));
-    assert!(verified.stdout.contains("are gone") && verified.stdout.contains("hint: "), "{}", verified.stdout);
+    assert!(verified.stdout.contains("are lost") && verified.stdout.contains("hint: "), "{}", verified.stdout);
     let doctor = gateway.run(&["doctor"]).await;
-    assert!(doctor.stdout.contains("are gone") && doctor.code == Some(1), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("are lost") && doctor.code == Some(1), "{}", doctor.stdout);
     // An administrator acknowledged it.
     fs::remove_file(log.with_file_name("hikite.db.damage")).expect("the findings");
     assert_eq!(gateway.run(&["audit", "verify"]).await.code, Some(0));

@@ -149,7 +149,7 @@ async fn names_that_are_not_known_are_told_in_part() {
     let mut task = json!({ "id": "a", "toolKey": "registered:numbers" });
     (0..100_000).for_each(|n| task[format!("paramz{n}")] = json!(1));
     let reply = post(&gateway, "/v1/batch", json!({ "commands": [task] }).to_string()).await;
-    refused(&reply, 400, "is no field of a task");
+    refused(&reply, 400, "is not a field of a task");
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn more_work_than_any_call_needs_is_refused() {
     let gateway = gateway().await;
     let many = json!({ "l": vec![7; 500_000] });
     let reply = post(&gateway, "/v1/tools/call", call("registered:either", &many)).await;
-    refused(&reply, 400, "too large to be held against the tool's schema; send fewer or smaller values");
+    refused(&reply, 400, "too large to be checked against the tool's schema; send fewer or smaller values");
 }
 
 #[tokio::test]
@@ -176,7 +176,7 @@ async fn names_of_megabytes_are_not_sent_back() {
     refused(&reply, 400, "in too many places to list them");
     let task = json!({ "id": "a", "toolKey": "registered:numbers", (long.as_str()): 1 });
     let reply = post(&gateway, "/v1/batch", json!({ "commands": [task] }).to_string()).await;
-    refused(&reply, 400, "is no field of a task");
+    refused(&reply, 400, "is not a field of a task");
 }
 
 #[tokio::test]

@@ -547,8 +547,8 @@ async fn projects_and_tokens_are_made_from_a_terminal() {
 async fn what_cannot_be_done_from_a_terminal_says_why() {
     let gateway = configured(json!({ "projects": { "fixed": {} } })).await;
     for (arguments, said) in [
-        (&["project", "delete", "fixed"][..], "managed by the file"),
-        (&["project", "create", "fixed"], "managed by the file"),
+        (&["project", "delete", "fixed"][..], "managed by the config file"),
+        (&["project", "create", "fixed"], "managed by the config file"),
         (&["project", "create", "x", "--allow", "/(/"], "/permissions/allow/0"),
         (&["token", "create", "--project", "none"], "There is no project `none`."),
         (&["token", "revoke", "tok_none"], "There is no token `tok_none`."),

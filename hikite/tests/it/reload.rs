@@ -186,7 +186,7 @@ async fn a_reload_cannot_drop_the_token_by_naming_another_address_than_the_bound
         "auth": { "token": token }, "data": "data" }));
     gateway.wait_for_stderr("the changed config is active").await;
     gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }));
-    let refused = || gateway.stderr().matches("the changed config is wrong").count() == 2;
+    let refused = || gateway.stderr().matches("the changed config is invalid").count() == 2;
     assert!(eventually(refused).await, "{}", gateway.stderr());
     assert_eq!(statuses().await, (200, 401));
 }

@@ -220,9 +220,9 @@ async fn a_body_that_cannot_be_read_is_told_where() {
         let json = "application/json";
         for (body, message) in [
             ("", "The body is empty."),
-            ("{\n  \"name\": }", "the body is not valid JSON: line 2, column 11"),
-            ("{\"name\":", "the body ends too early: line 1, column 8"),
-            ("{} x", "the body is not valid JSON: line 1, column 4"),
+            ("{\n  \"name\": }", "The body is not valid JSON: line 2, column 11."),
+            ("{\"name\":", "The body ends too early: line 1, column 8."),
+            ("{} x", "The body is not valid JSON: line 1, column 4."),
             ("[]", "The body must be a JSON object."),
             ("\"text\"", "The body must be a JSON object."),
             ("null", "The body must be a JSON object."),

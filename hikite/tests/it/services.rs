@@ -43,7 +43,7 @@ async fn what_nobody_has_connected_is_named_and_not_in_the_way() {
     let list = client.request("tools/list", json!({})).await.expect("a list");
     let menu = list["tools"][0]["description"].as_str().expect("text");
     assert!(menu.contains("\n- github: GitHub"), "{menu}");
-    assert!(menu.ends_with("\nNot connected yet (a call explains how): notion"), "{menu}");
+    assert!(menu.ends_with("\nNot connected yet (a call says how): notion"), "{menu}");
     let direct = gateway.client("direct").await;
     let names = direct.names("tools/list").await;
     assert_eq!(names.len(), 24, "{names:?}");

@@ -88,7 +88,7 @@ async fn without_files_new_connections_are_refused_and_calls_go_on() {
     });
     let refused = refused.await.expect("no panic");
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}\n{}", gateway.stderr());
-    gateway.wait_for_stderr("raise the limit of open files").await;
+    gateway.wait_for_stderr("the limit of open files is reached").await;
     assert!(running.answer().await.expect("a result").to_string().contains("slept"));
     gateway.limit_files(1024);
     assert_eq!(gateway.client("").await.text("echo", json!({ "text": "x" })).await, "x");

@@ -15,7 +15,7 @@ use crate::rig::procfs;
 use crate::rig::rest::RestClient;
 
 /// Error texts of a server whose circuit breaker is open.
-const BREAKER_OPEN: [&str; 2] = ["left alone", "keeps ending soon after its start"];
+const BREAKER_OPEN: [&str; 2] = ["is not called for now", "keeps exiting soon after it starts"];
 const SPAWNS: f64 = 6.0;
 
 pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {

@@ -98,7 +98,7 @@ async fn stop_when_full(disk: DiskFailure, scene: &mut FaultRun, rest: &mut Rest
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     let log = fs::read_to_string(scene.folder.path().join("stderr.log"))?;
-    let said = log.lines().find(|line| line.contains("records of the audit are lost")).unwrap_or_default();
+    let said = log.lines().find(|line| line.contains("audit records are lost")).unwrap_or_default();
     let (is_fine, words) = match disk {
         _ if said.contains("records=") => (true, "said with the number"),
         // Every write is refused, including the log's.

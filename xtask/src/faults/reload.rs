@@ -42,7 +42,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     }
     let seen = format!("{} of {} {}", wrong.len(), answered + wrong.len(), wrong.first().map_or("", |first| first));
     let log = std::fs::read_to_string(scene.folder.path().join("stderr.log"))?;
-    let told = log.matches("the changed config is wrong").count();
+    let told = log.matches("the changed config is invalid").count();
     Ok(vec![
         FaultCheck::that(format!("wrong answers, {reloads} reloads"), "0", seen, wrong.is_empty() && answered > 0),
         FaultCheck::that("wrong files that are told", "≥ 1", told.to_string(), told >= 1),

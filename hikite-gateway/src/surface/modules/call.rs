@@ -20,7 +20,7 @@ pub(super) fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "module": told("Module of the tool"),
+            "module": told("Tool's module"),
             "tool": told("Its name"),
             "toolKey": told("`module:tool`, instead of both"),
             "params": { "type": "object", "description": "Arguments of the tool", "additionalProperties": true },
@@ -30,7 +30,7 @@ pub(super) fn schema() -> Value {
             "uri": told("A resource, or the `result://` of a long result"),
             "page": { "type": "integer", "minimum": 1, "description": "Of a `result://`; same for `jq` and `search`" },
             "jq": told("Only its output"),
-            "search": told("Only matching lines"),
+            "search": told("Matching lines"),
             "prompt": told("A prompt, instead of a tool"),
         },
     })

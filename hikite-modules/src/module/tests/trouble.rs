@@ -37,7 +37,7 @@ async fn nobody_waits_for_minutes() {
     let service = toy(&api);
     let error = call(&service, "get", thing()).await.expect_err("a refusal");
     assert_eq!((error.kind, error.retry_after), (ErrorKind::RateLimit, Some(Duration::from_secs(120))));
-    assert_eq!(&*error.message, "Toy answered 429: slow down");
+    assert_eq!(&*error.message, "Toy returned 429: slow down");
     // Nothing more is sent until then.
     let error = call(&service, "get", thing()).await.expect_err("a refusal");
     assert_eq!((error.kind, api.count()), (ErrorKind::RateLimit, 1));
@@ -127,7 +127,7 @@ async fn refusals_have_their_kind_and_the_services_own_words() {
         let body = json!({ "error": { "message": "no first-token here", "code": "bad_thing" } });
         api.answer(PATH, MockResponse::json(&body).with_status(status));
         let error = call(&toy(&api), "get", thing()).await.expect_err("a refusal");
-        assert_eq!((error.kind, &*error.message), (kind, &*format!("Toy answered {status} (bad_thing): no *** here")));
+        assert_eq!((error.kind, &*error.message), (kind, &*format!("Toy returned {status} (bad_thing): no *** here")));
     }
 }
 
@@ -140,7 +140,7 @@ async fn a_page_for_people_is_no_answer() {
     assert!(error.message.contains("text/html"), "{}", error.message);
     api.answer(PATH, MockResponse::bytes("text/html", "<h1>Bad gateway</h1>").with_status(501));
     let error = call(&toy(&api), "get", thing()).await.expect_err("a failure");
-    assert_eq!(&*error.message, "Toy answered 501");
+    assert_eq!(&*error.message, "Toy returned 501");
 }
 
 #[tokio::test]

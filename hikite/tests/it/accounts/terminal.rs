@@ -51,7 +51,7 @@ async fn an_app_is_told_from_a_terminal_and_its_secret_never_comes_out() {
     assert_eq!(gone.code, Some(0), "{}", gone.stderr);
     assert_eq!(of_notion(&gateway).await["connectable"], false);
     let again = gateway.run(&["provider", "remove", "notion"]).await;
-    assert!(again.code == Some(1) && again.stderr.contains("has no app in the store"), "{}", again.stderr);
+    assert!(again.code == Some(1) && again.stderr.contains("No app is stored"), "{}", again.stderr);
     let (code, told) = run(&gateway, &["provider", "set", "nobody", "--client-id", "x"], "").await;
     assert!(code == 1 && told.contains("There is no provider `nobody`."), "{told}");
     let records = gateway.run(&["audit", "export"]).await.stdout;

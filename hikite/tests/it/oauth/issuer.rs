@@ -108,7 +108,7 @@ async fn a_token_of_an_issuer_that_is_not_named_or_names_another_opens_nothing()
     let rule = json!({ "issuer": issuer.name(), "audience": US });
     let gateway = configured(json!({ "auth": { "issuers": [rule] } })).await;
     assert_eq!(me(&gateway, &issuer.token(&json!({}))).await.0, 401);
-    gateway.wait_for_stderr("describes another issuer").await;
+    gateway.wait_for_stderr("describes an issuer other than").await;
 }
 
 /// Performs a login at the issuer; the identity claims and the returning browser can be changed.

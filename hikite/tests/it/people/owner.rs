@@ -71,7 +71,7 @@ async fn an_admin_changes_nothing_of_the_owner() {
     let changed = patch(&gateway, gateway.token(), "/v1/users/kana", json!({ "name": "kanako" })).await;
     assert_eq!(changed.status, 200, "the owner does it: {}", changed.text());
     let again = gateway.run(&["user", "setup-link"]).await;
-    assert!(again.code != Some(0) && again.stderr.contains("there is an owner already"), "{}", again.stderr);
+    assert!(again.code != Some(0) && again.stderr.contains("There is already an owner"), "{}", again.stderr);
 }
 
 #[tokio::test]
