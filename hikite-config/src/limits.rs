@@ -52,6 +52,9 @@ pub(crate) struct LimitsFile {
     pub(crate) questions: Option<usize>,
     /// Calls that wait for the next request of a client without a session.
     #[schemars(extend("default" = 1000))]
+    pub(crate) suspended_calls: Option<usize>,
+    /// Deprecated name of `suspended_calls`.
+    #[schemars(extend("deprecated" = true))]
     pub(crate) parked_calls: Option<usize>,
     /// Calls of one module that run at once, unless its server says otherwise.
     #[schemars(extend("default" = 256))]
@@ -200,7 +203,11 @@ pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, ra
         unused_clients: read.count("unused_clients", raw.unused_clients, default.unused_clients),
         outbox_messages: read.count("outbox_messages", raw.outbox_messages, default.outbox_messages),
         questions: read.count("questions", raw.questions, default.questions),
-        parked_calls: read.count("parked_calls", raw.parked_calls, default.parked_calls),
+        suspended_calls: read.renamed_count(
+            ("suspended_calls", raw.suspended_calls),
+            ("parked_calls", raw.parked_calls),
+            default.suspended_calls,
+        ),
         module_concurrency: read.count("module_concurrency", raw.module_concurrency, default.module_concurrency),
         module_queue: raw.module_queue.unwrap_or(default.module_queue),
         retry_attempts: small(raw.retry_attempts, default.retry_attempts),
@@ -279,6 +286,23 @@ impl LimitsReader<'_, '_, '_> {
         let message = format!("deprecated: use `limits.{successor}`");
         self.check.report.warning(&self.path.key(key), message);
         Some(size)
+    }
+
+    /// Reads a count that may stand under its previous name.
+    fn renamed_count(
+        &mut self,
+        (key, raw): (&str, Option<usize>),
+        (old_key, old): (&str, Option<usize>),
+        default: usize,
+    ) -> usize {
+        if old.is_some() {
+            let message = format!("deprecated: use `limits.{key}`");
+            self.check.report.warning(&self.path.key(old_key), message);
+        }
+        match raw {
+            None => self.count(old_key, old, default),
+            some => self.count(key, some, default),
+        }
     }
 
     fn any_size(&mut self, key: &str, raw: Option<&Size>, default: usize) -> usize {

@@ -299,7 +299,7 @@ fn show_limits(limits: &Limits) -> Value {
         ("unused_clients", count(limits.unused_clients)),
         ("outbox_messages", count(limits.outbox_messages)),
         ("questions", count(limits.questions)),
-        ("parked_calls", count(limits.parked_calls)),
+        ("suspended_calls", count(limits.suspended_calls)),
         ("module_concurrency", count(limits.module_concurrency)),
         ("module_queue", count(limits.module_queue)),
         ("retry_attempts", limits.retry_attempts.into()),

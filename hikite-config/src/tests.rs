@@ -85,6 +85,9 @@ fn the_example_shows_every_key() {
 
 #[test]
 fn a_deprecated_limit_still_counts_and_says_so() {
+    let config = loaded(r#"{ "limits": { "parked_calls": 7 } }"#);
+    assert_eq!(config.limits.suspended_calls, 7);
+    assert!(config.warnings[0].ends_with("limits.parked_calls: deprecated: use `limits.suspended_calls`"));
     let config = loaded(r#"{ "limits": { "line_bytes": "1MiB", "answer_bytes": "2MiB" } }"#);
     assert_eq!(config.limits.stdio_line(), LineLimit { bytes: 1 << 20, name: "line_bytes" });
     assert!(config.warnings[0].ends_with("limits.line_bytes: deprecated: use `limits.answer_bytes`"));

@@ -28,7 +28,7 @@ pub struct Limits {
     /// Pending upstream questions per client.
     pub questions: usize,
     /// Suspended calls that wait for the next request of a stateless client.
-    pub parked_calls: usize,
+    pub suspended_calls: usize,
     /// Concurrent calls per module, unless its server sets another number.
     pub module_concurrency: usize,
     /// Queued calls per module.
@@ -153,7 +153,7 @@ impl Default for Limits {
             unused_clients: 1000,
             outbox_messages: 256,
             questions: 32,
-            parked_calls: 1000,
+            suspended_calls: 1000,
             module_concurrency: 256,
             module_queue: 1024,
             retry_attempts: 5,

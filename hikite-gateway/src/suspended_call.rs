@@ -200,8 +200,8 @@ struct SlotOccupant {
 }
 
 const KIND: SlotKind = SlotKind {
-    resource: "parked_calls",
-    limit: "parked_calls",
+    resource: "suspended_calls",
+    limit: "suspended_calls",
     things: "calls waiting for an answer from their client",
 };
 

@@ -113,7 +113,7 @@ impl App {
             suspended_calls: SuspendedCalls::new(
                 gateway.seal().clone(),
                 gateway.process().clone(),
-                Allowance::of(limits.parked_calls, limits.caller_share),
+                Allowance::of(limits.suspended_calls, limits.caller_share),
                 limits.question_timeout,
             ),
             stateless_sessions: StatelessSessions::new(&limits),

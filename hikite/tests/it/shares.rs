@@ -178,7 +178,7 @@ async fn when_all_streams_are_taken_the_oldest_of_whoever_has_most_ends() {
 #[tokio::test]
 async fn suspended_calls_have_a_share_and_the_owner_is_still_asked() {
     let options = FixtureOptions { extended: true, ..FixtureOptions::default() };
-    let (_fixture, gateway, narrow) = crowded_by(options, json!({ "parked_calls": 4 })).await;
+    let (_fixture, gateway, narrow) = crowded_by(options, json!({ "suspended_calls": 4 })).await;
     let path = "/mcp?surface=direct";
     let greedy =
         StatelessClient::over_http(gateway.address(), path, Some(&narrow.secret), StatelessEnvelope::capable());
@@ -191,7 +191,7 @@ async fn suspended_calls_have_a_share_and_the_owner_is_still_asked() {
     for _ in 0..2 {
         assert_eq!(owner.call(ASKS, json!({})).await.result()["resultType"], "input_required");
     }
-    assert_eq!(metric(&gateway, &series("held", "parked_calls", &narrow)).await, Some(2.0));
+    assert_eq!(metric(&gateway, &series("held", "suspended_calls", &narrow)).await, Some(2.0));
 }
 
 fn batch_of(tool: &str, arguments: &Value) -> Value {

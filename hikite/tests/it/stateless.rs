@@ -182,7 +182,7 @@ async fn a_ticket_is_good_once_for_its_own_request() {
 #[tokio::test]
 async fn a_call_nobody_comes_back_for_is_cancelled() {
     let (fixture, server) = upstream(Era::Legacy).await;
-    let limits = json!({ "question_timeout": "3s", "parked_calls": 1 });
+    let limits = json!({ "question_timeout": "3s", "suspended_calls": 1 });
     let gateway = configured(json!({ "mcpServers": { "a": server }, "limits": limits })).await;
     let client = gateway.stateless("direct", StatelessEnvelope::capable());
     let asked = client.call(ASKS, json!({})).await.result();

@@ -92,10 +92,8 @@ pub(super) const MODULES: &[(&str, &str)] = &[
 ];
 
 /// Names that hold a retired word and stay, because others rely on them.
-pub(super) const KEPT_NAMES: &[(&str, &str)] = &[
-    ("parked_calls", "the config key `limits.parked_calls`, and the metric label of that name"),
-    ("parking_lot", "a crate of others"),
-];
+pub(super) const KEPT_NAMES: &[(&str, &str)] =
+    &[("parked_calls", "the deprecated config key `limits.parked_calls`"), ("parking_lot", "a crate of others")];
 
 /// Places where a word may stay for now. The list may only get shorter.
 pub(super) const EXCEPTIONS: &[RetiredException] = &[
