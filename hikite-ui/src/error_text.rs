@@ -8,7 +8,7 @@ use crate::api::ApiError;
 use crate::context::PageContext;
 use crate::words::{say, translatable};
 
-/// What happened, and what the user can do.
+/// A summary of an error, and the next step for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorText {
     pub summary: &'static str,

@@ -99,10 +99,6 @@ pub(super) const KEPT_NAMES: &[(&str, &str)] =
 pub(super) const EXCEPTIONS: &[RetiredException] = &[
     exception("hikite-gateway/src/", "keeper", "a variable"),
     exception("hikite-store/src/", "drawer", "a SQL table that the previous version reads"),
-    exception("hikite-ui/", "deed", "a part of URLs and a form field of the pages"),
-    exception("hikite-ui/", "door", "a text or a class of the pages"),
-    exception("hikite-ui/", "house", "a text or a class of the pages"),
-    exception("hikite/src/cli.rs", "door", "an error text or a help text"),
     exception("tests/README.md", "house", "not rewritten yet"),
     exception("tests/ui/", "house", "the class of the browser tests"),
 ];
