@@ -1,4 +1,4 @@
-//! Construction of a gateway: every part gets what it needs, and nothing is set afterwards.
+//! Construction of a gateway: every part gets all that it needs when it is built.
 
 use std::sync::Arc;
 

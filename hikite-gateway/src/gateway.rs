@@ -1,4 +1,4 @@
-//! The gateway: a thin front over parts with one duty each. Every part is complete when the gateway is built.
+//! The gateway: a thin front over parts with one duty each, which `GatewayBuilder` builds.
 
 use std::sync::Arc;
 

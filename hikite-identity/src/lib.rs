@@ -1,6 +1,6 @@
-//! Who may call: users, their logins and passkeys, the clients that act for them, grants, consents and tokens, trusted
-//! issuers and federated logins, and the projects that callers work in. The secrets that identity and accounts need are
-//! encrypted in the store. Knows neither HTTP nor the gateway.
+//! Identity of callers: users, their logins and passkeys, the clients that act for them, grants, consents and tokens,
+//! trusted issuers and federated logins, and the projects that callers work in. The secrets that identity and accounts
+//! need are encrypted in the store. Knows neither HTTP nor the gateway.
 
 mod blocking;
 mod federation;

@@ -140,17 +140,10 @@ impl Runtime {
         let secret_store = Arc::new(MasterKeyLocations::of(config).secret_store(&store).await?);
         let lists = store.list_cache().await?;
         let limits = Arc::new(config.limits.clone());
-        let client = EgressClient::new();
-        let processes = ProcessLimits { running: limits.stdio_processes, starting: limits.starting };
-        let environment = Environment {
-            spawner: Spawner::start(programs.guard, processes).context("cannot start a thread")?,
-            client: client.clone(),
-            cache: Arc::clone(&lists) as Arc<dyn ListCache>,
-            limits: Arc::clone(&limits),
-        };
+        let environment = environment(programs.guard, &limits, &lists)?;
         let guarded = EgressClient::guarded(config.egress.rules());
         let registry = RegistryStore::new(store.clone(), hikite_modules::maker(guarded.clone(), Arc::clone(&limits)));
-        let maker = hikite_modules::maker(client, Arc::clone(&limits));
+        let maker = hikite_modules::maker(environment.client.clone(), Arc::clone(&limits));
         let configured = Arc::<ConfigCredentials>::default();
         let prober = Arc::<CredentialProber>::default();
         let accounts = accounts(&secret_store, &environment.client, &configured, &prober);
@@ -403,6 +396,17 @@ async fn keys(secret_store: &SecretStore) -> Result<([u8; 32], Option<[u8; 32]>)
             Ok((token::random_key()?, None))
         }
     }
+}
+
+/// Starts the spawner of stdio servers, and builds the client of remote ones.
+fn environment(guard: PathBuf, limits: &Arc<Limits>, lists: &Arc<StoreListCache>) -> Result<Environment> {
+    let processes = ProcessLimits { running: limits.stdio_processes, starting: limits.starting };
+    Ok(Environment {
+        spawner: Spawner::start(guard, processes).context("cannot start a thread")?,
+        client: EgressClient::new(),
+        cache: Arc::clone(lists) as Arc<dyn ListCache>,
+        limits: Arc::clone(limits),
+    })
 }
 
 /// Builds the users, projects and tokens, with the identity providers.

@@ -10,11 +10,12 @@ use hikite_core::json::{Object, Raw, canonical};
 use hikite_core::source::{CallOrigin, SourceMethod};
 use tokio::time::Instant;
 
-use super::search::SEARCH;
 use super::{BATCH, CANCELLED, bytes_of};
 use crate::command::{Command, ToolTarget};
 use crate::request::without_query;
 
+/// Kind of the records of searches.
+pub(super) const SEARCH: &str = "search";
 const ALLOWED: &str = "allowed";
 const REFUSED: &str = "refused";
 /// Request bytes that a queued entry may keep in memory.

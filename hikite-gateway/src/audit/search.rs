@@ -4,12 +4,9 @@ use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::Error;
 use hikite_core::source::CallOrigin;
 
-use super::entry::{AuditActor, AuditEntry, AuditedRequest, SearchSummary};
+use super::entry::{AuditActor, AuditEntry, AuditedRequest, SEARCH, SearchSummary};
 use super::guard::RecordGuard;
 use super::{Audit, Auditor, OK, word};
-
-/// Kind of these records.
-pub(super) const SEARCH: &str = "search";
 
 /// The audit guard of one search outside a session. Dropped without a result it records a cancelled search.
 #[derive(Debug)]

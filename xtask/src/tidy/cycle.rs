@@ -13,9 +13,9 @@ const TABLE: &str = "xtask/src/tidy/cycle.rs";
 
 /// Crates over the limit, and the number of files in the longest cycle of each today.
 const LONGEST: &[(&str, usize)] = &[
-    ("hikite", 28),
+    ("hikite-config", 28),
     ("hikite-core", 5),
-    ("hikite-gateway", 7),
+    ("hikite-identity", 7),
     ("hikite-modules", 4),
     ("hikite-server", 21),
     ("hikite-store", 8),
@@ -26,9 +26,9 @@ const LONGEST: &[(&str, usize)] = &[
 
 /// Those crates, and the number of files in all their cycles over the limit.
 const TOTAL: &[(&str, usize)] = &[
-    ("hikite", 28),
+    ("hikite-config", 28),
     ("hikite-core", 13),
-    ("hikite-gateway", 13),
+    ("hikite-identity", 7),
     ("hikite-modules", 4),
     ("hikite-server", 27),
     ("hikite-store", 8),
