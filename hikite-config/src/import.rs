@@ -214,7 +214,7 @@ mod tests {
             &json!({"s-x": {"command": "${HOME}/s", "args": ["${WORKSPACE_FOLDER}", "${A}"]}}),
             &[
                 "s:x: `envFile` \".env\" is not read; put its variables in `env`",
-                "s:x: `${workspaceFolder}` is now `${WORKSPACE_FOLDER}`, to be set in the environment",
+                "s:x: `${workspaceFolder}` is now `${WORKSPACE_FOLDER}`; set it in the environment",
                 "s:x: imported as `s-x`",
             ],
         );
@@ -226,7 +226,7 @@ mod tests {
             "inputs": [{"id": "gh-token", "description": "GitHub token", "type": "promptString"}]}"#;
         let servers = json!({"gh": {"url": "https://x/mcp", "headers": {"Authorization": "Bearer ${GH_TOKEN}"}}});
         let left_out = "gh: `dev` was left out, it has no meaning here";
-        let renamed = "gh: `${input:gh-token}` (GitHub token) is now `${GH_TOKEN}`, to be set in the environment";
+        let renamed = "gh: `${input:gh-token}` (GitHub token) is now `${GH_TOKEN}`; set it in the environment";
         check(block, ClientKind::VsCode, &servers, &[left_out, renamed]);
         check(&format!("{{\"editor.x\": 1, \"mcp\": {block}}}"), ClientKind::VsCode, &servers, &[left_out, renamed]);
     }

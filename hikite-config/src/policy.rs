@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn what_is_no_amount_is_refused_at_its_place() {
         for (server, problem) in [
-            (r#""retry": 1.5"#, "mcpServers.s.retry: expected a whole number or an object, found a number"),
+            (r#""retry": 1.5"#, "mcpServers.s.retry: expected an integer or an object, found a number"),
             (r#""retry": { "delay": "1s" }"#, "mcpServers.s.retry: `attempts` is missing"),
             (r#""retry": { "attempts": 1, "delay": "soon" }"#, "mcpServers.s.retry.delay: `soon` is not a duration"),
             (r#""cache": "long""#, "mcpServers.s.cache: `long` is not a duration"),

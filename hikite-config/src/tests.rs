@@ -277,7 +277,7 @@ error: hikite.json:1:11: data: expected a string, found a number
 error: hikite.json:1:37: server.surface: `directt` is not a known value
 hint: Did you mean `direct`?
 error: hikite.json:1:65: server.allowed_hosts: expected an array, found a string
-error: hikite.json:1:96: limits.sessions: expected a whole number, found a number
+error: hikite.json:1:96: limits.sessions: expected an integer, found a number
 error: hikite.json:1:110: limits.drain: expected a string or a number, found an array
 error: hikite.json:2:56: mcpServers.s.args[1]: expected a string, found a number
 error: hikite.json:2:74: mcpServers.s.env.A: expected a string or a number or a boolean or an object, found null
@@ -319,7 +319,7 @@ error: hikite.json:2:36: categories.a.server: there is no server `sirena` in `mc
 hint: Did you mean `serena`?
 error: hikite.json:2:76: categories.b.server[1]: there is no server `docs` in `mcpServers`
 hint: Available servers: `serena`.
-error: hikite.json:2:87: categories.c: names no `server`
+error: hikite.json:2:87: categories.c: has no `server`
 hint: Available servers: `serena`.",
     );
 }
@@ -441,7 +441,7 @@ fn the_server_and_auth_sections_are_checked() {
         "
 error: hikite.json:1:25: server.listen: `7300` is not an address to listen on
 hint: Write `127.0.0.1:7300` or `[::1]:7300`.
-error: hikite.json:1:33: server.surface: names no surface
+error: hikite.json:1:33: server.surface: contains no surface
 hint: Use one of `categories`, `direct`, `modules`, `search`.
 error: hikite.json:1:66: server.allowed_hosts[0]: `https://x` is not a host
 hint: Write `example.com` or `example.com:8443`.

@@ -168,7 +168,7 @@ async fn a_part_that_is_not_there_is_told_and_the_answer_is_kept() {
         let error = run(&gateway, wanted(None, Some(select)), Dialect::Result, None).await.expect_err(select);
         assert_eq!(error.kind, ErrorKind::Validation);
         let hint = error.hint.expect("a hint");
-        assert!(hint.contains(words) && hint.contains("The tool has run."), "{hint}");
+        assert!(hint.contains(words) && hint.contains("The tool has run"), "{hint}");
         let uri = hint.split('"').find(|part| part.starts_with("result://")).expect("an address");
         let read = Command::Read { params: Object::default().with("uri", uri) };
         let read = gateway.dispatch(read, context("owner")).await.expect("it is kept").value();

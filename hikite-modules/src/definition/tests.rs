@@ -113,7 +113,7 @@ fn bodies_queries_and_results_are_looked_at() {
     check(&json!({ "url": "https://x/", "header": {} }), "/http/header", "Did you mean `headers`?");
     let xml = json!({ "Content-Type": "text/xml" });
     let text = json!({ "method": "PUT", "url": "https://x/", "headers": xml, "body": { "a": 1 } });
-    check(&text, "/http/body", "is a string");
+    check(&text, "/http/body", "must be a string");
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn what_is_wrong_is_told_with_its_place() {
     wrong(".a |\n  | .b", "line 2, column 3: expected term, found `|");
     wrong("\"設計\" | lenght", "line 1, column 8: unknown filter `lenght` with 0 arguments");
     wrong("maps(.)", "Did you mean `map`?");
-    wrong("$x", "there is no variable `$x`");
+    wrong("$x", "unknown variable `$x`");
     wrong("", "expected term, found the end of the program");
     wrong("\"abc", "expected closing quote");
     fails(".a", "[1]", "cannot index [1] with \"a\"");

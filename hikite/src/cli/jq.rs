@@ -100,6 +100,6 @@ mod tests {
     #[test]
     fn a_program_that_is_no_text_is_refused() {
         let refused = outcome(b"\xff\xfe", b"null", 100);
-        assert_eq!(refused, Err(JqError::Invalid("it is not text".into())));
+        assert_eq!(refused, Err(JqError::Invalid("it is not UTF-8 text".into())));
     }
 }
