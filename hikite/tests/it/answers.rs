@@ -92,7 +92,7 @@ async fn a_program_that_is_wrong_is_told_where_and_what_there_is() {
         let answer = part(&gateway, ISSUES, select).await;
         refused(&answer, words);
         let hint = answer.1["hint"].as_str().unwrap_or_default();
-        assert!(hint.contains("The tool has run.") && hint.contains("result://"), "{select}: {hint}");
+        assert!(hint.contains("The tool has run") && hint.contains("result://"), "{select}: {hint}");
     }
     let hint = part(&gateway, ISSUES, ".[] | .x").await.1["hint"].clone();
     assert!(hint.as_str().is_some_and(|hint| hint.contains("The result has `total`, `items`.")), "{hint}");

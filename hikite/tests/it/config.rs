@@ -35,7 +35,7 @@ async fn an_unknown_key_is_named_with_the_nearest_right_one() {
 async fn a_category_of_an_unknown_server_is_refused() {
     let text = r#"{ "mcpServers": { "serena": { "description": "d", "command": "x" } },
   "categories": { "fs": { "description": "d", "server": "serna" }, "all": { "description": "d", "server": ["serena", "zzz"] } } }"#;
-    let expected = "error: DIR/hikite.json:2:57: categories.fs.server: there is no server `serna` in `mcpServers`\nhint: Did you mean `serena`?\nerror: DIR/hikite.json:2:118: categories.all.server[1]: unknown server `zzz` in `mcpServers`\nhint: Available servers: `serena`.\n";
+    let expected = "error: DIR/hikite.json:2:57: categories.fs.server: there is no server `serna` in `mcpServers`\nhint: Did you mean `serena`?\nerror: DIR/hikite.json:2:118: categories.all.server[1]: there is no server `zzz` in `mcpServers`\nhint: Available servers: `serena`.\n";
     refused(text, expected).await;
 }
 

@@ -270,7 +270,7 @@ async fn whatever_stands_before_a_server_with_sessions_it_is_reached() {
     for kind in KINDS {
         assert_eq!(client.text(&format!("m{kind}__go"), json!({})).await, "gone", "{kind}");
     }
-    gateway.wait_for_stderr("Check the credentials in `mcpServers.closed.headers`.").await;
+    gateway.wait_for_stderr("check the credentials in `mcpServers.closed.headers`.").await;
 }
 
 #[tokio::test]

@@ -170,7 +170,7 @@ async fn names_of_megabytes_are_not_sent_back() {
     let asked = client.request("tools/call", json!({ "name": long, "arguments": {} }));
     let (answer, _) = meanwhile(&gateway, asked).await;
     let text = answer.expect_err("there is none").to_string();
-    assert!(text.contains("there is no tool") && text.len() < WORDS_MAX, "{} bytes", text.len());
+    assert!(text.contains("There is no tool") && text.len() < WORDS_MAX, "{} bytes", text.len());
     let member = json!({ (long.as_str()): 1 });
     let reply = post(&gateway, "/v1/tools/call", call("registered:closed", &member)).await;
     refused(&reply, 400, "in too many places to list them");

@@ -183,7 +183,7 @@ async fn headers_of_the_config_are_sent_and_their_absence_is_explained() {
     let error = error_of(&client.call_in("c", "echo", json!({ "text": "x" })).await);
     assert_eq!(error["code"], "ACCOUNT_REQUIRED");
     assert_eq!(error["message"], "`wrong` requires a login.");
-    gateway.wait_for_stderr("Check the credentials in `mcpServers.wrong.headers`.").await;
+    gateway.wait_for_stderr("check the credentials in `mcpServers.wrong.headers`.").await;
     assert!(!gateway.stderr().contains("s3cret"));
 }
 

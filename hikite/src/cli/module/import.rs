@@ -67,7 +67,7 @@ impl ImportOpenapi {
             bail!(
                 "{} operations are selected; the limit is {}.\nhint: Select fewer with `--operations`, `--tag` and \
                  `--path`, or raise the limit with `--max {}`.",
-                many(chosen.len(), "operation"),
+                chosen.len(),
                 self.max,
                 chosen.len()
             );

@@ -50,7 +50,7 @@ async fn a_tool_that_no_account_allows_is_nowhere() {
     );
     let batch = |tool: &str| json!({ "commands": [{ "id": "a", "module": "notion", "tool": tool, "params": {} }] });
     let refused = client.call("batch", batch(CREATE)).await;
-    assert!(refused["isError"] == true && refused.to_string().contains("there is no tool"), "{refused}");
+    assert!(refused["isError"] == true && refused.to_string().contains("There is no tool"), "{refused}");
     let sheet = client.call("get_module_schema", json!({ "modules": ["notion"], "detail": "names" })).await;
     assert!(!sheet.to_string().contains(CREATE) && sheet.to_string().contains("search"), "{sheet}");
     let found = client.call("tool_discovery", json!({ "query": "create a page in Notion" })).await;
@@ -89,9 +89,9 @@ async fn the_account_of_the_call_decides_where_another_allows_more() {
         json!({ "commands": [task], "dry_run": true })
     };
     let narrow = client.call("batch", task("narrow")).await;
-    assert!(narrow.to_string().contains("there is no tool"), "{narrow}");
+    assert!(narrow.to_string().contains("There is no tool"), "{narrow}");
     let wide = client.call("batch", task("wide")).await;
-    assert!(!wide.to_string().contains("there is no tool"), "{wide}");
+    assert!(!wide.to_string().contains("There is no tool"), "{wide}");
     let rest = |account: &str| json!({ "name": format!("notion:{CREATE}"), "parameters": {}, "options": { "account": account } });
     assert_eq!(post(&gateway, "/v1/tools/call", &rest("narrow")).await.status, 404);
     assert_eq!(post(&gateway, "/v1/tools/call", &rest("wide")).await.status, 400);

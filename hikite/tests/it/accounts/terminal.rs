@@ -35,7 +35,7 @@ async fn an_app_is_told_from_a_terminal_and_its_secret_never_comes_out() {
     let listed = of_notion(&gateway).await;
     assert_eq!((&listed["clientId"], &listed["managedByFile"]), (&json!(CLIENT_ID), &json!(false)));
     let shown = gateway.run(&["provider", "list"]).await.stdout;
-    assert!(shown.contains("of the store") && !shown.contains(CLIENT_SECRET), "{shown}");
+    assert!(shown.contains("from store") && !shown.contains(CLIENT_SECRET), "{shown}");
     // The running process picks it up by itself.
     let mut link = Value::Null;
     for _ in 0..100 {

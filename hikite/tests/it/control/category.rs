@@ -35,7 +35,7 @@ async fn a_category_is_made_changed_and_taken_away() {
         changed.text()
     );
     let taken = send(&gateway, "PUT", "/v1/categories/own", &form).await;
-    refused(&taken, 409, "CONFLICT", "the category `own` is managed by the config file.");
+    refused(&taken, 409, "CONFLICT", "The category `own` is managed by the config file.");
     for wrong in [json!({ "description": "d" }), json!({ "server": "nobody" }), json!({ "server": "a", "x": 1 })] {
         let reply = send(&gateway, "PUT", "/v1/categories/wrong", &wrong).await;
         assert_eq!(

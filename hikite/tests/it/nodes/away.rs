@@ -199,7 +199,7 @@ async fn clocks_of_nodes_that_differ_too_much_are_named() {
     let reply = reply.expect("an answer");
     assert_eq!(reply.status, 503, "{}", reply.text());
     let said = reply.value();
-    assert!(said["error"].as_str().is_some_and(|said| said.contains("the clocks of two nodes differ by 1")), "{said}");
+    assert!(said["error"].as_str().is_some_and(|said| said.contains("The clocks of two nodes differ by 1")), "{said}");
     assert!(said["hint"].as_str().is_some_and(|hint| hint.contains("NTP")), "{said}");
     cluster.nodes[0].wait_for_stderr("that of the other node; the limit is 10 s").await;
     proxy.set(ProxyFault::default()).await;
