@@ -142,7 +142,7 @@ async fn what_was_seen_is_approved_and_every_process_follows() {
     assert!(echoes(&other).await);
 
     let run = other.run(&["pin", "block", "a:echo"]).await;
-    assert_eq!((run.code, run.stderr.trim()), (Some(0), "`a:echo` is blocked"));
+    assert_eq!((run.code, run.stderr.trim()), (Some(0), "`a:echo` is blocked."));
     for gateway in [&gateway, &other] {
         settled(gateway, "blocked", 1).await;
         assert!(!echoes(gateway).await);

@@ -100,7 +100,7 @@ async fn a_line_over_the_limit_fails_its_own_call() {
     let error = error_of(&client.call("big_line", json!({})).await);
     assert_eq!(error["code"], "PAYLOAD_TOO_LARGE", "{error}");
     assert!(!hanging.is_finished());
-    assert!(error.to_string().contains("answered with more than 1048576 bytes"), "{error}");
+    assert!(error.to_string().contains("is larger than 1048576 bytes"), "{error}");
     assert_eq!(error["hint"], "Ask for less, or raise `limits.line_bytes`.");
     assert_eq!(client.text("echo", json!({ "text": "on" })).await, "on");
     assert!(gateway.stderr().contains("deprecated: use `limits.answer_bytes`"), "{}", gateway.stderr());
