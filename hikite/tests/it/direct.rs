@@ -260,8 +260,15 @@ async fn arguments_in_a_string_reach_a_tool_with_presets() {
     assert_eq!(seen(json!(r#"{"x":[1,"two"],"secret":"mine"}"#)).await, expected);
 }
 
+/// Returns the processor time of a process, in hundredths of a second, which do not depend on other load.
+fn processor_ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
+    let (_, fields) = stat.rsplit_once(')').expect("a name");
+    fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
+}
+
 #[tokio::test]
-async fn very_many_arguments_are_read_in_no_time() {
+async fn very_many_arguments_take_little_processor_time() {
     let (_fixture, server) = http_fixture().await;
     let tools = json!({ "overrides": { "echo": { "arguments": { "secret": { "default": "set", "hidden": true } } } } });
     let gateway = gateway(json!({ "a": with(server, "tools", tools) })).await;
@@ -270,7 +277,8 @@ async fn very_many_arguments_are_read_in_no_time() {
         (0..80_000).map(|number| (format!("argument-{number}"), json!(0))).collect();
     arguments.insert("text".into(), json!("through"));
     client.text("echo", json!({ "text": "warm" })).await;
-    let begin = std::time::Instant::now();
+    let before = processor_ticks(gateway.pid());
     assert_eq!(client.text("echo", Value::Object(arguments)).await, "through");
-    assert!(begin.elapsed() < std::time::Duration::from_secs(3), "{:?}", begin.elapsed());
+    let ticks = processor_ticks(gateway.pid()) - before;
+    assert!(ticks < 1_000, "{ticks} hundredths of a second");
 }

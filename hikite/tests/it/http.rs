@@ -427,7 +427,7 @@ async fn the_old_transport_carries_a_whole_conversation() {
     let gone = async || gateway.send(gateway.request("POST", &endpoint).json(PING)).await.status == 404;
     let begin = Instant::now();
     while !gone().await {
-        assert!(begin.elapsed() < Duration::from_secs(5), "the channel outlives its stream");
+        assert!(begin.elapsed() < Duration::from_secs(60), "the channel outlives its stream");
     }
 }
 

@@ -323,7 +323,7 @@ async fn a_token_that_is_taken_back_opens_nothing_here_or_elsewhere() {
     let becomes = async |wanted: u16| {
         let begin = Instant::now();
         while status().await != wanted {
-            assert!(begin.elapsed() < Duration::from_secs(5), "it does not become {wanted}");
+            assert!(begin.elapsed() < Duration::from_secs(60), "it does not become {wanted}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         begin.elapsed()

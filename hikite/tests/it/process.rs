@@ -22,7 +22,7 @@ async fn hanging(client: &SessionClient) -> hikite_testkit::gateway::PendingCall
     let mut own = 1;
     while count().await == before + own {
         own += 1;
-        assert!(begin.elapsed() < Duration::from_secs(5), "the call does not arrive");
+        assert!(begin.elapsed() < Duration::from_secs(60), "the call does not arrive");
     }
     call
 }
@@ -197,7 +197,7 @@ async fn the_number_of_processes_has_a_limit() {
     let client = gateway.client("direct").await;
     let begin = Instant::now();
     while client.names("tools/list").await.len() < 66 {
-        assert!(begin.elapsed() < Duration::from_secs(8), "{}", gateway.stderr());
+        assert!(begin.elapsed() < Duration::from_secs(60), "{}", gateway.stderr());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // The server listed last still has the only slot.
@@ -212,7 +212,7 @@ async fn the_number_of_processes_has_a_limit() {
     held.answer().await.expect("a result");
     let begin = Instant::now();
     while client.call("b__echo", json!({ "text": "x" })).await["isError"] == true {
-        assert!(begin.elapsed() < Duration::from_secs(8), "no place becomes free");
+        assert!(begin.elapsed() < Duration::from_secs(60), "no place becomes free");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -313,7 +313,7 @@ async fn a_session_that_ends_while_its_process_starts_leaves_none() {
     let client = gateway.client("direct").await;
     let begin = Instant::now();
     while client.names("tools/list").await.is_empty() {
-        assert!(begin.elapsed() < Duration::from_secs(8), "{}", gateway.stderr());
+        assert!(begin.elapsed() < Duration::from_secs(60), "{}", gateway.stderr());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(gateway.has_no_descendants().await, "the list has been read");

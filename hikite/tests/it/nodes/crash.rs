@@ -75,7 +75,7 @@ async fn a_node_that_is_killed_costs_next_to_nothing_and_its_sessions_go_on() {
         for session in &sessions {
             let request = in_session(session, "echo", &json!({ "text": "x" }));
             while !balancer.send(1, &request).await.is_ok_and(|reply| reply.status == 200) {
-                assert!(killed.elapsed() < Duration::from_secs(10), "{}", cluster.nodes[1].stderr());
+                assert!(killed.elapsed() < Duration::from_secs(60), "{}", cluster.nodes[1].stderr());
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
@@ -106,7 +106,7 @@ async fn an_owner_that_was_asleep_does_not_serve_what_another_has_taken_over() {
         {
             break answer_in(&reply)["result"]["structuredContent"]["pid"].as_u64();
         }
-        assert!(begin.elapsed() < Duration::from_secs(30), "{}", cluster.nodes[1].stderr());
+        assert!(begin.elapsed() < Duration::from_secs(60), "{}", cluster.nodes[1].stderr());
     };
     assert_ne!(after, Some(before), "another process of the server");
     cluster.nodes[0].wake();
@@ -156,7 +156,7 @@ async fn a_restart_of_the_database_stops_no_call() {
             if cluster.send(1, request).await.status == 201 {
                 break;
             }
-            assert!(back.elapsed() < Duration::from_secs(10), "{}", cluster.nodes[1].stderr());
+            assert!(back.elapsed() < Duration::from_secs(60), "{}", cluster.nodes[1].stderr());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         over.store(true, Ordering::Relaxed);
