@@ -1,6 +1,7 @@
 //! A live connection to a server, independent of its transport. It matches responses to requests; messages that the
 //! server initiates are handled in `inbound`.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::pin::pin;
 use std::sync::Arc;
@@ -61,8 +62,8 @@ pub(crate) struct Connection {
     /// Listing state of this connection.
     pub(crate) listing_state: ConnectionListing,
     pub(crate) subscriptions: Mutex<HashMap<String, HashSet<SessionId>>>,
-    /// Sessions that have called through this connection.
-    pub(crate) calling_sessions: Mutex<HashSet<SessionId>>,
+    /// Sessions that have called through this connection, and the subject of each.
+    pub(crate) calling_sessions: Mutex<HashMap<SessionId, Arc<str>>>,
     /// Latest call of the owning session, used to route messages that the server sends between calls.
     pub(crate) latest_call: Mutex<Option<CallContext>>,
     /// Client capabilities of the session that a shared connection was started for.
@@ -402,7 +403,13 @@ impl Connection {
             ConnectionPurpose::Owned(_) => *self.latest_call.lock() = Some(context.clone()),
             ConnectionPurpose::Shared | ConnectionPurpose::Lists => {
                 let session = context.session.id;
-                let is_first = self.calling_sessions.lock().insert(session);
+                let is_first = match self.calling_sessions.lock().entry(session) {
+                    Entry::Occupied(_) => false,
+                    Entry::Vacant(entry) => {
+                        entry.insert(Arc::clone(&context.session.caller.subject));
+                        true
+                    }
+                };
                 if is_first && self.listing_state.own().is_some() {
                     (self.notices)(ConnectionNotice::Event(SourceEvent::SessionListChanged {
                         sessions: vec![session],

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use hikite_core::caller::SessionId;
+use hikite_core::caller::{Caller, SessionId};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{InputRequest, InputRequestKind, SourceEvent};
 use hikite_wire::encode;
@@ -150,7 +150,7 @@ impl Connection {
         let Some(call) = call else {
             return self.refuse(&id, "The question cannot be assigned to one client, so no client is asked.");
         };
-        if origin.is_none() && self.may_ask_for_another(call.context.session.id) {
+        if origin.is_none() && self.may_ask_for_another(&call.context.session.caller) {
             let reason = "The question may belong to another client of this process, so no client is asked.";
             return self.refuse(&id, reason);
         }
@@ -224,12 +224,12 @@ impl Connection {
         })
     }
 
-    /// Returns `true` if a question outside of any request's stream may be meant for another session that used this
-    /// process. Where the configuration shares one on purpose, the only running call is taken for its origin.
-    fn may_ask_for_another(&self, session: SessionId) -> bool {
+    /// Returns `true` if a question outside of any request's stream may be meant for another user of this process.
+    /// Where the configuration shares one on purpose, the only running call is taken for its origin.
+    fn may_ask_for_another(&self, caller: &Caller) -> bool {
         let shares_until_asked =
             matches!(self.purpose, ConnectionPurpose::Shared) && self.starter_capabilities.get().is_some();
-        shares_until_asked && self.calling_sessions.lock().iter().any(|user| *user != session)
+        shares_until_asked && self.calling_sessions.lock().values().any(|subject| *subject != caller.subject)
     }
 
     /// The session that a message belongs to, also when none of its calls is running.
@@ -238,7 +238,7 @@ impl Connection {
             return Some(call.context.session.id);
         }
         let calling_sessions = self.calling_sessions.lock();
-        let only = (calling_sessions.len() == 1).then(|| calling_sessions.iter().next().copied()).flatten();
+        let only = (calling_sessions.len() == 1).then(|| calling_sessions.keys().next().copied()).flatten();
         only.filter(|user| !self.pending.has_abandoned_calls_of_others(*user))
     }
 }

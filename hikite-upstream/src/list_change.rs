@@ -78,7 +78,7 @@ impl Connection {
         match &self.purpose {
             ConnectionPurpose::Owned(session) => vec![session.id],
             ConnectionPurpose::Shared | ConnectionPurpose::Lists => {
-                self.calling_sessions.lock().iter().copied().collect()
+                self.calling_sessions.lock().keys().copied().collect()
             }
         }
     }
@@ -90,7 +90,7 @@ impl UpstreamInner {
         let owned = self.owned.lock().get(&session).cloned();
         let connection = match owned {
             Some(slot) => slot.live()?,
-            None => self.shared.live().filter(|shared| shared.calling_sessions.lock().contains(&session))?,
+            None => self.shared.live().filter(|shared| shared.calling_sessions.lock().contains_key(&session))?,
         };
         connection.listing_state.own()
     }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use hikite_testkit::gateway::{ClientOptions, StatelessEnvelope, TestGateway};
+use hikite_testkit::gateway::{ClientOptions, SessionClient, StatelessEnvelope, TestGateway};
 use serde_json::{Value, json};
 
 use crate::gateway;
+use crate::identity::token;
 
 /// A server that asks as told, with extra `_meta` members, and returns the answer.
 const WITH_SESSIONS: &str = r#"
@@ -157,10 +158,24 @@ for line in sys.stdin:
 async fn a_question_that_comes_after_its_call_is_not_put_to_the_next_caller() {
     let gateway = scripted_gateway(ASKS_TOO_LATE).await;
     let first = gateway.client_with("direct", ClientOptions::answering("first")).await;
-    let second = gateway.client_with("direct", ClientOptions::answering("second")).await;
+    let other = token(&gateway, json!({ "name": "other" })).await;
+    let options = ClientOptions::answering("second");
+    let second = SessionClient::over_http(gateway.address(), "/mcp?surface=direct", Some(&other.secret), options).await;
     assert_eq!(first.text("leave", json!({})).await, "left");
     let told = second.text("stay", json!({})).await;
     assert!(second.questions().is_empty(), "{:?}", second.questions());
     assert!(!told.contains("second:"), "{told}");
     assert!(first.questions().is_empty(), "its call is over: {:?}", first.questions());
+}
+
+/// Sessions of one user share a process until its server asks. Its first question must not fail.
+#[tokio::test]
+async fn the_first_question_of_a_process_that_a_user_shares_reaches_the_running_call() {
+    let gateway = scripted_gateway(ASKS_TOO_LATE).await;
+    let first = gateway.client_with("direct", ClientOptions::answering("first")).await;
+    let second = gateway.client_with("direct", ClientOptions::answering("second")).await;
+    assert_eq!(first.text("leave", json!({})).await, "left");
+    let told = second.text("stay", json!({})).await;
+    assert!(told.contains("second:"), "{told}");
+    assert!(first.questions().is_empty(), "{:?}", first.questions());
 }
