@@ -22,7 +22,11 @@ class Gateway:
         self.folder = folder
         self.data = folder / "data"
         self.config = folder / "hikite.json"
-        self.config.write_text(config if isinstance(config, str) else json.dumps(config, ensure_ascii=False, indent=2))
+        if isinstance(config, dict):
+            # A busy machine starts servers slowly, and the first list waits for one of them.
+            patient = {**config, "limits": {"first_list": "60s", **config.get("limits", {})}}
+            config = json.dumps(patient, ensure_ascii=False, indent=2)
+        self.config.write_text(config)
         self.log_file = folder / "stderr.log"
         self.mark = uuid.uuid4().hex
         self.process: subprocess.Popen | None = None

@@ -174,7 +174,9 @@ async def test_progress_is_relayed(same):
         seen = []
 
         async def on_progress(progress, total, message):
-            seen.append((progress, total, message))
+            # The gateway reports a server that takes more than a moment to start.
+            if not (message or "").endswith("is starting."):
+                seen.append((progress, total, message))
 
         result = await client.call_tool(
             "trigger-long-running-operation", {"duration": 0.4, "steps": 4}, progress_callback=on_progress
