@@ -47,7 +47,7 @@ NEVER_CLOSED = Reason(
     "2025-11-25, Transports, *Sending Messages to the Server*, 6: the server MAY close the connection",
 )
 UNKNOWN_TOOL = Reason(
-    "FAILURE: there is no tool",
+    "FAILURE: There is no tool",
     "the server has none of the suite's task tools and answers with `isError`, which the check takes for a result; hikite "
     "refuses what nobody lists",
     "2026-07-28, Tools, *Error Handling*: an unknown tool is a protocol error",
