@@ -35,10 +35,10 @@ use hikite_vault::random_bytes;
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
-use crate::clock::now_ms;
-use crate::secret_store::SecretStore;
 pub use account::{Account, AccountStatus};
 pub use connection::{BrowserSecret, ConnectedAccount, ConnectionCallback, ConnectionLink, PendingConnection};
+use hikite_identity::SecretStore;
+use hikite_store::clock::now_ms;
 use index::AccountIndex;
 pub(crate) use mask::{AccountMasks, SubjectMask};
 pub use provider::{AccountProvider, OAuthApp, TokenAuth};

@@ -25,7 +25,6 @@ use crate::handle::ResultStore;
 use crate::lookup::Lookup;
 use crate::meter::Meter;
 use crate::node::random_id;
-use crate::people::People;
 use crate::registry::RegistryStore;
 use crate::resource_link::ResourceLinks;
 use crate::search::Search;
@@ -33,6 +32,7 @@ use crate::session::OpenSessions;
 use crate::sessions::Sessions;
 use crate::share::{SharedSlots, SlotKind};
 use crate::token_savings::TokenSavings;
+use hikite_identity::People;
 
 const BATCHES: SlotKind = SlotKind { resource: "batches", limit: "batches", things: "batches running" };
 const JQ: SlotKind = SlotKind { resource: "jq", limit: "jq_processes", things: "programs in jq running" };

@@ -25,7 +25,6 @@ use crate::generation::Generations;
 use crate::meter::Meter;
 use crate::off_worker::run_blocking;
 use crate::pin::PinStore;
-use crate::project::{Project, ProjectMap};
 use crate::session::OpenSessions;
 use crate::snapshot::{CatalogParts, Snapshot, UserPermissions, ViewBounds};
 use crate::surface::Surfaces;
@@ -33,6 +32,7 @@ use crate::swap::Swap;
 use crate::tool_registry::ToolRegistry;
 use crate::view_cache::BuiltCount;
 use crate::viewer::Viewer;
+use hikite_identity::{Project, ProjectMap};
 use overlay::Overlays;
 use state::CatalogState;
 

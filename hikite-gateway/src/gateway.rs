@@ -16,11 +16,11 @@ use crate::executor::Executor;
 use crate::freshness::Freshness;
 use crate::lookup::Lookup;
 use crate::meter::Meter;
-use crate::people::People;
 use crate::registry::RegistryStore;
 use crate::search::Search;
 use crate::sessions::Sessions;
 use crate::token_savings::TokenSavings;
+use hikite_identity::People;
 
 pub struct Gateway {
     pub(crate) limits: Arc<Limits>,

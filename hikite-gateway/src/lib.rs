@@ -110,9 +110,5 @@ pub use suspended_call::{CallStep, PendingInput, RunningCall, SuspendedCalls};
 pub use token_savings::TokenSavings;
 pub use viewer::Viewer;
 
-// Paths from before identity was a crate of its own.
-use hikite_identity::{self as people, self as project, self as secret_store};
-use hikite_store::clock;
-
 /// Store kinds of account documents.
 pub const ACCOUNT_KINDS: [&str; 2] = [accounts::ACCOUNT, accounts::PROVIDER];

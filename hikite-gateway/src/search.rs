@@ -33,7 +33,7 @@ use usage_memory::UsageMemory;
 pub use usage_memory::decayed;
 
 use crate::catalogs::Catalogs;
-use crate::project::Optimization;
+use hikite_identity::Optimization;
 
 /// Search strategy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

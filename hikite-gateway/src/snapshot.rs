@@ -14,15 +14,15 @@ use hikite_core::view::View;
 
 use crate::accounts::{AccountMasks, SubjectMask};
 use crate::admission::AdmissionGate;
-use crate::clock::now_ms;
 use crate::command::Detail;
 use crate::describe::ModuleDescription;
-use crate::identity::OF_CLIENT;
-use crate::people::OF_TOKEN;
-use crate::project::{Project, ProjectMap};
 use crate::rendered_view::RenderedView;
 use crate::surface::Surfaces;
 use crate::view_cache::{BuiltCount, ViewCache, ViewKey};
+use hikite_identity::OF_CLIENT;
+use hikite_identity::OF_TOKEN;
+use hikite_identity::{Project, ProjectMap};
+use hikite_store::clock::now_ms;
 
 /// Permissions of users, by subject.
 pub type UserPermissions = HashMap<Arc<str>, Arc<Permissions>>;

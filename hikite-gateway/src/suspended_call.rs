@@ -17,9 +17,9 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::call_result::CallResult;
-use crate::clock::now_ms;
 use crate::continuation::{ContinuationToken, ContinuationTokens, TokenBinding, refused};
 use crate::share::{SharedSlot, SharedSlots, SlotKind, SlotUsage};
+use hikite_store::clock::now_ms;
 
 /// A running call with its outcome and its open questions. Dropping it cancels the call.
 pub struct RunningCall<B> {

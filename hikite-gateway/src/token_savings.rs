@@ -10,8 +10,8 @@ use hikite_core::time::rfc3339;
 use hikite_core::tokens;
 use hikite_store::Store;
 
-use crate::clock::now_ms;
 use crate::meter::Meter;
+use hikite_store::clock::now_ms;
 
 /// Store kind of daily totals.
 pub(crate) const DAY: &str = "day";

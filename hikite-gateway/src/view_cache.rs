@@ -10,8 +10,8 @@ use hikite_core::permission::{PermissionFingerprint, Permissions};
 use hikite_core::view::View;
 use parking_lot::RwLock;
 
-use crate::clock::now_ms;
 use crate::rendered_view::RenderedView;
+use hikite_store::clock::now_ms;
 
 /// Idle time after which a view is dropped.
 const IDLE_MS: u64 = 15 * 60 * 1000;

@@ -16,7 +16,7 @@ use super::account::{Account, check_name};
 use super::provider::safe_of;
 use super::token::AccountTokens;
 use super::{AccountStore, CLIENT_SECRET, DEFAULT, FROM_FILE, PROVIDER, TOKEN, id};
-use crate::clock::now_ms;
+use hikite_store::clock::now_ms;
 
 const NEW: [&str; 6] = ["provider", "name", "token", "email", "site", "api"];
 const CHANGES: [&str; 4] = ["name", "default", "shared", "permissions"];

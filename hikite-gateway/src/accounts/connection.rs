@@ -21,7 +21,7 @@ use super::account::{Account, check_name};
 use super::provider::AccountProvider;
 use super::token::{AccountTokens, TokenDetails, TokenOutcome, failed};
 use super::{AccountStore, CONNECTION, DEFAULT, OAUTH, id};
-use crate::clock::now_ms;
+use hikite_store::clock::now_ms;
 
 /// Lifetime of a link, enough for a person to consent.
 const LIFE_MS: u64 = 15 * 60_000;

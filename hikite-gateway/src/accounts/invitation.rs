@@ -9,7 +9,7 @@ use hikite_core::source::{CallContext, InputRequest, InputRequestKind};
 
 use super::connection::ConnectionLink;
 use super::{AccountStatus, AccountStore, DEFAULT};
-use crate::clock::now_ms;
+use hikite_store::clock::now_ms;
 
 /// Remaining lifetime, in milliseconds, that a reused link must have.
 const LINK_LIFETIME_MIN_MS: u64 = 5 * 60_000;

@@ -7,8 +7,8 @@ use hikite_store::OwnerCheck;
 
 use super::account::Account;
 use super::{ACCOUNT, AccountStore};
-use crate::clock::now_ms;
-use crate::identity::{USER_ID, was_removed};
+use hikite_identity::{USER_ID, was_removed};
+use hikite_store::clock::now_ms;
 
 impl AccountStore {
     /// Returns the kind of owner that an account must still have when it is stored. Called before the provider is

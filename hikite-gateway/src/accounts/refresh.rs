@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::account::{Account, AccountStatus};
 use super::token::{AccountTokens, TokenOutcome, failed};
 use super::{AccountStore, CachedAccountTokens, OAUTH, TOKEN};
-use crate::clock::now_ms;
+use hikite_store::clock::now_ms;
 
 type TokensResult = Result<Arc<AccountTokens>, Error>;
 /// One refresh, shared by all who wait for it.

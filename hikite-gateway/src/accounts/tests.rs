@@ -21,10 +21,10 @@ use super::token::{AccountTokens, TokenOutcome};
 use super::{
     AccountProvider, AccountSettings, AccountStatus, AccountStore, DEFAULT, OAUTH, OAuthApp, SelectedAccount, TokenAuth,
 };
-use crate::clock::now_ms;
 use crate::fake::context;
 use crate::probe;
-use crate::secret_store::SecretStore;
+use hikite_identity::SecretStore;
+use hikite_store::clock::now_ms;
 
 type TokenScript = Box<dyn Fn(usize) -> BoxFuture<'static, Result<TokenResponse, Error>> + Send + Sync>;
 

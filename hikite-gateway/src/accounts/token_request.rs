@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::AccountStore;
 use super::provider::AccountProvider;
 use super::token::{AccountTokens, TokenOutcome};
-use crate::clock::now_ms;
 use crate::random;
+use hikite_store::clock::now_ms;
 
 /// Number of retries, and the delay before the first.
 const RETRY: RetryPolicy = RetryPolicy { attempts: 3, delay: Duration::from_millis(400) };

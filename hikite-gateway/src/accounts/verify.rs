@@ -13,7 +13,7 @@ use hikite_core::time::rfc3339;
 use super::account::{Account, AccountStatus};
 use super::token::AccountTokens;
 use super::{AccountStore, DEFAULT, FROM_FILE};
-use crate::clock::now_ms;
+use hikite_store::clock::now_ms;
 
 /// Verification state of an account of the config.
 #[derive(Clone, Debug)]

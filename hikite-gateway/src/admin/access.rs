@@ -10,9 +10,9 @@ use hikite_store::{ChangeSet, change_kind};
 
 use crate::accounts::AccountStore;
 use crate::catalogs::Catalogs;
-use crate::identity::User;
-use crate::people::People;
 use crate::snapshot::UserPermissions;
+use hikite_identity::People;
+use hikite_identity::User;
 
 pub struct AccessAdmin {
     pub(crate) catalogs: Arc<Catalogs>,

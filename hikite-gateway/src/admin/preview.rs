@@ -15,9 +15,9 @@ use crate::config_admin::ConfigAdmin;
 use crate::discovery::Discovery;
 use crate::lookup::Lookup;
 use crate::off_worker::run_blocking;
-use crate::people::People;
 use crate::snapshot::Snapshot;
 use crate::surface::Surfaces;
+use hikite_identity::People;
 
 /// Counter name for estimated token counts.
 const ESTIMATE: &str = "estimate";

@@ -20,9 +20,9 @@ use crate::batch::Batches;
 use crate::catalogs::Catalogs;
 use crate::freshness::Freshness;
 use crate::meter::{GatewayReading, Meter, Metric, RecentCalls, metrics};
-use crate::people::People;
 use crate::share::SlotUsage;
 use crate::token_savings::TokenSavings;
+use hikite_identity::People;
 
 /// An item that needs attention.
 struct AttentionItem {

@@ -12,10 +12,10 @@ use super::tool::ToolAdmin;
 use crate::catalogs::Catalogs;
 use crate::freshness::Freshness;
 use crate::overrides::TEXT;
-use crate::people::People;
 use crate::pin::PIN;
 use crate::registry::RegistryStore;
 use crate::search::Search;
+use hikite_identity::People;
 
 #[derive(Debug)]
 pub struct StoreSync {

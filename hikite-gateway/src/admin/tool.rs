@@ -15,11 +15,11 @@ use hikite_core::switch::DisabledReason;
 use hikite_store::{DocumentRow, RegisteredToolRow};
 
 use crate::catalogs::Catalogs;
-use crate::clock::now_ms;
 use crate::discovery::Discovery;
 use crate::overrides::{TEXT, TextOverride, TextOverrides};
 use crate::registry::{RegistryStore, read};
 use crate::tool_registry::{RegisteredTool, ToolRegistry};
+use hikite_store::clock::now_ms;
 
 #[derive(Debug)]
 pub struct ToolAdmin {

@@ -13,7 +13,7 @@ use crate::command::{CallOptions, Command, ToolTarget};
 use crate::fake::{self, FakeSource, context, raw};
 use crate::gateway::Gateway;
 use crate::probe;
-use crate::project::Project;
+use hikite_identity::Project;
 
 /// A jq runner that returns the program and the size of its input.
 #[derive(Debug)]

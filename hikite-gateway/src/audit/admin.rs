@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::entry::{AuditActor, AuditEntry, AuditedRequest, ClientNameCache};
 use super::guard::RecordGuard;
 use super::{Auditor, OK, word};
-use crate::clock::now_ms;
+use hikite_store::clock::now_ms;
 
 impl Auditor {
     /// Runs the work and records it. `action` is an identifier like `tool.register`; `what` names the affected object.

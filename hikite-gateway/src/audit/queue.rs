@@ -21,7 +21,7 @@ use super::durability::{Durability, StoreHealth, WRITE_NOW_AT, refusal};
 use super::entry::AuditEntry;
 use super::spill::SpillFile;
 use super::writer::AuditWriter;
-use crate::people::SubjectNames;
+use hikite_identity::SubjectNames;
 
 /// Longest wait of a read for records that are still queued.
 const FLUSH_WAIT_MAX: Duration = Duration::from_secs(2);

@@ -6,7 +6,7 @@ use hikite_core::error::Error;
 use hikite_store::{AuditCursor, AuditFilter, AuditPage, AuditVerification, ClockJump};
 
 use super::{Auditor, UnwrittenRecords};
-use crate::clock::machine_clock;
+use hikite_store::clock::machine_clock;
 
 /// Wait at shutdown for queued records. Running calls had `limits.drain` before.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(10);

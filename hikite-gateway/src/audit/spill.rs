@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use hikite_core::audit::{AuditChain, AuditRecord};
 use hikite_store::AuditRow;
 
-use crate::clock::now_ms;
+use hikite_store::clock::now_ms;
 
 /// Prefix of the file names.
 pub const UNWRITTEN_FILE: &str = "audit-unwritten-";

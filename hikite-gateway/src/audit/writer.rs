@@ -15,8 +15,8 @@ use super::durability::{Durability, WRITE_NOW_AT};
 use super::entry::{AuditEntry, ClientNameCache};
 use super::queue::{AuditQueue, QueueSlot, WriterJob};
 use super::spill::SpillFile;
-use crate::clock::{machine_clock, now_ms};
-use crate::people::SubjectNames;
+use hikite_identity::SubjectNames;
+use hikite_store::clock::{machine_clock, now_ms};
 
 /// Records per transaction.
 const RECORDS_PER_TRANSACTION: usize = 500;

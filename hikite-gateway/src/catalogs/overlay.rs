@@ -14,10 +14,10 @@ use hikite_core::share::Allowance;
 
 use super::Catalogs;
 use super::state::CatalogState;
-use crate::clock::now_ms;
 use crate::off_worker::run_blocking;
 use crate::snapshot::Snapshot;
 use crate::viewer::Viewer;
+use hikite_store::clock::now_ms;
 
 type BySession = HashMap<SessionId, Arc<Overlay>>;
 

@@ -11,14 +11,14 @@ use hikite_core::registration::ToolRegistration;
 use hikite_core::source::ToolHandler;
 
 use crate::admission::{AdmissionGate, Throttle};
-use crate::clock::now_ms;
 use crate::health::ModuleHealth;
 use crate::meter::ModuleMeter;
 use crate::overrides::with_overrides;
 use crate::pin::PinStore;
-use crate::project::{Project, ProjectMap};
 use crate::snapshot::{Snapshot, UserPermissions};
 use crate::tool_registry::{RegisteredTool, ToolRegistry};
+use hikite_identity::{Project, ProjectMap};
+use hikite_store::clock::now_ms;
 
 /// Rules of the config.
 #[derive(Clone, Debug, Default)]

@@ -24,7 +24,7 @@ use crate::catalogs::GatewayRules;
 use crate::fake::raw;
 use crate::gateway::Gateway;
 use crate::probe;
-use crate::project::Project;
+use hikite_identity::Project;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct TestCatalog {

@@ -17,8 +17,8 @@ use crate::discovery::ListPage;
 use crate::fake::raw;
 use crate::gateway::Gateway;
 use crate::probe;
-use crate::project::Project;
 use crate::surface::{Surface, Surfaces};
+use hikite_identity::Project;
 
 fn project(name: &str, permissions: &str) -> Arc<Project> {
     let form = Object::default().with("permissions", raw(permissions));

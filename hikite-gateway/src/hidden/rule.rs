@@ -15,8 +15,8 @@ use crate::discovery::ListPage;
 use crate::discovery::ToolFilter;
 use crate::fake::raw;
 use crate::gateway::Gateway;
-use crate::project::Project;
 use crate::surface::{Surface, Surfaces};
+use hikite_identity::Project;
 
 fn direct() -> Surfaces {
     Surfaces::of([Surface::Direct])

@@ -14,8 +14,8 @@ use tokio::time::Instant;
 use super::catalog_index::{CatalogIndex, IndexLayout};
 use super::query_history::QueryRecord;
 use super::{MemorySettings, Search};
-use crate::clock::now_ms;
 use crate::conversation::Conversation;
+use hikite_store::clock::now_ms;
 
 /// Maximum number of pairs per tool and project, so that a busy tool does not evict all others.
 const PER_TOOL: usize = 50;

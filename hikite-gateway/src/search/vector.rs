@@ -11,7 +11,7 @@ use hikite_core::search::provider::Embedder;
 
 use super::Search;
 use super::catalog_index::CatalogIndex;
-use crate::clock::now_ms;
+use hikite_store::clock::now_ms;
 
 /// Maximum number of contents per lookup.
 const LOOKUP_MAX: usize = 200;

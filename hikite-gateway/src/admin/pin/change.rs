@@ -10,8 +10,8 @@ use hikite_store::DocumentRow;
 
 use super::object::resolve;
 use super::{PinAdmin, record};
-use crate::clock::now_ms;
 use crate::pin::{PIN, ToolPin};
+use hikite_store::clock::now_ms;
 
 impl PinAdmin {
     /// Approves the definition with this hash, if the server still offers it: only a definition that was reviewed can

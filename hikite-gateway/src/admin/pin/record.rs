@@ -10,8 +10,8 @@ use hikite_core::key::ToolKey;
 use hikite_store::DocumentRow;
 
 use super::PinAdmin;
-use crate::clock::now_ms;
 use crate::pin::{PIN, ToolPin};
+use hikite_store::clock::now_ms;
 
 /// Store kind of approved definitions; the id is a hash.
 const DEFINITION: &str = "definition";

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::fixture::{BatchFixture, batch, task, with};
 use crate::command::Batch;
 use crate::fake::raw;
-use crate::project::Project;
+use hikite_identity::Project;
 
 fn messages(error: &hikite_core::error::Error) -> Vec<String> {
     let details = error.details.as_ref().expect("details").value();

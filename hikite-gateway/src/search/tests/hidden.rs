@@ -15,9 +15,9 @@ use crate::discovery::ListPage;
 use crate::fake::raw;
 use crate::gateway::Gateway;
 use crate::probe::store;
-use crate::project::Project;
 use crate::search::{SearchSettings, Strategy};
 use crate::surface::{Surface, Surfaces};
+use hikite_identity::Project;
 
 fn project(name: &str, form: &str) -> Arc<Project> {
     let form: Object = raw(form).object().expect("an object");
