@@ -18,6 +18,7 @@ mod pin;
 mod project;
 mod provider;
 mod register;
+mod running_server;
 mod search;
 mod serve;
 mod server_login;
@@ -115,8 +116,7 @@ enum CliCommand {
     #[command(subcommand)]
     Client(client::ClientCommand),
     /// List, show, approve and block tool definitions
-    #[command(subcommand)]
-    Pin(pin::PinCommand),
+    Pin(pin::PinArgs),
     /// Show and clear the usage history of search
     #[command(subcommand)]
     Search(search::SearchCommand),

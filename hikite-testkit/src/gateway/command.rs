@@ -24,11 +24,13 @@ pub struct CommandOutput {
 }
 
 impl TestPrograms {
-    /// Creates it from the path of the built `hikite`; the others are built beside it.
+    /// Creates it from the path of the built `hikite`; the others are built beside it. `HIKITE_UNDER_TEST` names
+    /// another `hikite`, such as an older version, to test instead.
     pub fn beside(hikite: impl Into<PathBuf>) -> Self {
-        let hikite = hikite.into();
-        let fixture = std::env::var_os("FIXTURE_UPSTREAM").map_or_else(|| build_others(&hikite), PathBuf::from);
+        let built = hikite.into();
+        let fixture = std::env::var_os("FIXTURE_UPSTREAM").map_or_else(|| build_others(&built), PathBuf::from);
         let writer = fixture.with_file_name("store-writer");
+        let hikite = std::env::var_os("HIKITE_UNDER_TEST").map_or(built, PathBuf::from);
         Self { hikite, fixture, writer }
     }
 

@@ -1,24 +1,33 @@
-//! `hikite pin`: approves and blocks tool definitions. A running hikite picks up the changes.
+//! `hikite pin`: approves and blocks tool definitions, at the running hikite if there is one. Otherwise a hikite that
+//! is started later picks up the changes.
 
+mod pins;
 mod show;
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw};
-use hikite_core::key::ToolKey;
-use hikite_gateway::{PinFilter, PinState, WaitingPin};
+use hikite_gateway::{PinFilter, PinState};
 
-use super::store_session::{at_terminal, table};
-use super::{GlobalArgs, note, print, program};
-use crate::progress;
-use crate::runtime::Runtime;
+use super::serve::listen_flag;
+use super::store_session::table;
+use super::{GlobalArgs, note, print};
+use pins::Pins;
+
+#[derive(Debug, Args)]
+pub(crate) struct PinArgs {
+    /// The address of the running hikite, which is asked if it responds [default: from the config]
+    #[arg(long, global = true, value_name = "ADDR", env = "HIKITE_LISTEN", value_parser = listen_flag)]
+    listen: Option<SocketAddr>,
+    #[command(subcommand)]
+    command: PinCommand,
+}
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum PinCommand {
+enum PinCommand {
     /// List approved tools and tools waiting for approval
     List(PinListArgs),
     /// Show the approved and the current definition of a tool and their differences
@@ -30,7 +39,7 @@ pub(crate) enum PinCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct PinListArgs {
+struct PinListArgs {
     /// Only pins in this state: ok, changed, new, blocked
     #[arg(long, value_parser = state)]
     state: Option<PinState>,
@@ -43,7 +52,7 @@ pub(crate) struct PinListArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct PinShowArgs {
+struct PinShowArgs {
     /// `module:tool`, or only the name if it is unique
     tool: String,
     /// Print JSON
@@ -52,7 +61,7 @@ pub(crate) struct PinShowArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct PinApproveArgs {
+struct PinApproveArgs {
     #[command(flatten)]
     which: PinSelectionArgs,
     /// Only if the tool's current definition has this hash, as shown by `hikite pin show`
@@ -61,7 +70,7 @@ pub(crate) struct PinApproveArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct PinBlockArgs {
+struct PinBlockArgs {
     #[command(flatten)]
     which: PinSelectionArgs,
 }
@@ -86,95 +95,87 @@ fn state(word: &str) -> Result<PinState, String> {
     PinState::of_word(word).ok_or_else(|| format!("one of: {words}"))
 }
 
-impl PinCommand {
+impl PinArgs {
     pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
-        let runtime = Runtime::start(&common.load()?, program()?).await?;
-        progress::wait_for_all(&runtime.gateway, runtime.limits.start_timeout).await;
-        let outcome = match self {
-            Self::List(list) => {
-                list.print(&runtime);
-                Ok(())
-            }
-            Self::Show(show) => show.print(&runtime).await,
-            Self::Approve(approve) => approve.run(&runtime).await,
-            Self::Block(block) => block.run(&runtime).await,
+        let pins = Pins::open(common, self.listen).await?;
+        let outcome = match self.command {
+            PinCommand::List(list) => list.print(&pins).await,
+            PinCommand::Show(show) => show.print(&pins).await,
+            PinCommand::Approve(approve) => approve.run(&pins).await,
+            PinCommand::Block(block) => block.run(&pins).await,
         };
-        runtime.stop().await;
+        pins.close().await;
         outcome.map(|()| ExitCode::SUCCESS)
     }
 }
 
 impl PinListArgs {
-    fn print(self, runtime: &Runtime) {
-        let pins = runtime.gateway.admin().pins.list(&PinFilter { state: self.state, module: self.module });
+    async fn print(self, pins: &Pins) -> Result<()> {
+        let listed = pins.list(&PinFilter { state: self.state, module: self.module }).await?;
         if self.json {
-            return print(&Raw::array(&pins).as_str());
+            print(&array(&listed));
+            return Ok(());
         }
-        let pins: Vec<Object> = pins.iter().filter_map(Raw::object).collect();
-        let rows = pins.iter().map(|pin| {
+        let rows = listed.iter().map(|pin| {
             let offered = pin.get("offered").is_some_and(|offered| offered.decode().unwrap_or(false));
             let absent = if offered { "" } else { "not offered" };
             let text = |name| pin.text(name).unwrap_or_default();
             vec![text("key"), text("state"), text("policy"), absent.to_owned()]
         });
         let rows: Vec<Vec<String>> = rows.collect();
-        let waiting = pins.iter().filter_map(|pin| PinState::of_word(&pin.text("state")?));
-        let waiting = waiting.filter(|state| state.needs_review()).count();
+        let waiting = listed.iter().filter_map(state_of).filter(|state| state.needs_review()).count();
         print(&table(&rows));
         if waiting > 0 {
             note(&format!("{waiting} to review: `hikite pin show TOOL`, then `hikite pin approve TOOL`."));
         }
+        Ok(())
     }
 }
 
 impl PinShowArgs {
-    async fn print(self, runtime: &Runtime) -> Result<()> {
-        let pin = runtime.gateway.admin().pins.get(&self.tool).await?;
-        print(&if self.json { pin.as_str().into_owned() } else { show::text(&pin.object().unwrap_or_default()) });
+    async fn print(self, pins: &Pins) -> Result<()> {
+        let pin = pins.get(&self.tool).await?;
+        print(&if self.json { pin.raw().as_str().into_owned() } else { show::text(&pin) });
         Ok(())
     }
 }
 
 impl PinApproveArgs {
-    async fn run(self, runtime: &Runtime) -> Result<()> {
+    async fn run(self, pins: &Pins) -> Result<()> {
         if self.hash.is_some() && self.which.tools.len() != 1 {
             bail!("`--hash` belongs to one tool.\nhint: Give the name of that tool.");
         }
-        let chosen = self.which.chosen(runtime, |waiting| waiting.state != PinState::Ok && waiting.hash.is_some())?;
-        for waiting in &chosen {
-            let now = waiting.hash.clone().unwrap_or_default();
-            let hash = self.hash.as_deref().map_or(now, Arc::from);
-            let key = waiting.key.to_string();
-            let one = [(waiting.key.clone(), hash)];
-            let work = runtime.gateway.admin().pins.approve_all(&one);
-            let who = (&Caller::owner(), &at_terminal("hikite pin"));
-            runtime.gateway.auditor().record_admin(who, "pin.approve", &key, work).await?;
+        let concerns = |pin: &Object| state_of(pin) != Some(PinState::Ok) && pin.text("hash").is_some();
+        let chosen = self.which.chosen(pins, concerns).await?;
+        for pin in &chosen {
+            let key = key_of(pin);
+            let Some(now) = pin.text("hash") else {
+                bail!(
+                    "`{key}` is not offered at the moment, so its definition cannot be reviewed.\nhint: Try again when \
+                     its server has returned its tool list."
+                );
+            };
+            pins.approve(&key, self.hash.as_ref().unwrap_or(&now)).await?;
         }
-        self.which.tell(runtime, &chosen, "approved");
-        Ok(())
+        self.which.tell(pins, &chosen, "approved").await
     }
 }
 
 impl PinBlockArgs {
-    async fn run(self, runtime: &Runtime) -> Result<()> {
-        let chosen = self.which.chosen(runtime, |waiting| waiting.state != PinState::Blocked)?;
-        for waiting in &chosen {
-            let key = waiting.key.to_string();
-            let one = [key.clone()];
-            let work = runtime.gateway.admin().pins.block_all(&one);
-            let who = (&Caller::owner(), &at_terminal("hikite pin"));
-            runtime.gateway.auditor().record_admin(who, "pin.block", &key, work).await?;
+    async fn run(self, pins: &Pins) -> Result<()> {
+        let chosen = self.which.chosen(pins, |pin| state_of(pin) != Some(PinState::Blocked)).await?;
+        for pin in &chosen {
+            pins.block(&key_of(pin)).await?;
         }
-        self.which.tell(runtime, &chosen, "blocked");
-        Ok(())
+        self.which.tell(pins, &chosen, "blocked").await
     }
 }
 
 impl PinSelectionArgs {
     /// Returns the named tools or, for a module or all, those that match `concerns`.
-    fn chosen(&self, runtime: &Runtime, concerns: impl Fn(&WaitingPin) -> bool) -> Result<Vec<WaitingPin>> {
-        let known = runtime.gateway.admin().pins.tools(&PinFilter { module: self.module.clone(), state: None });
+    async fn chosen(&self, pins: &Pins, concerns: impl Fn(&Object) -> bool) -> Result<Vec<Object>> {
         if self.all || self.module.is_some() {
+            let known = pins.list(&PinFilter { module: self.module.clone(), state: None }).await?;
             return Ok(known.into_iter().filter(concerns).collect());
         }
         if self.tools.is_empty() {
@@ -182,26 +183,38 @@ impl PinSelectionArgs {
         }
         let mut chosen = Vec::new();
         for name in &self.tools {
-            let key: ToolKey = runtime.gateway.admin().pins.key(name)?;
-            chosen.extend(known.iter().filter(|waiting| waiting.key == key).cloned());
+            chosen.push(pins.get(name).await?);
         }
         Ok(chosen)
     }
 
-    fn tell(&self, runtime: &Runtime, chosen: &[WaitingPin], what: &str) {
+    async fn tell(&self, pins: &Pins, chosen: &[Object], what: &str) -> Result<()> {
+        let keys: Vec<String> = chosen.iter().map(key_of).collect();
         if self.json {
-            let pins = runtime.gateway.admin().pins.list(&PinFilter::default());
-            let is_chosen = |pin: &&Raw| {
-                let key = pin.object().and_then(|pin| pin.text("key"));
-                chosen.iter().any(|waiting| Some(waiting.key.to_string()) == key)
-            };
-            return print(&Raw::array(pins.iter().filter(is_chosen)).as_str());
+            let mut now = pins.list(&PinFilter::default()).await?;
+            now.retain(|pin| keys.contains(&key_of(pin)));
+            print(&array(&now));
+            return Ok(());
         }
-        for waiting in chosen {
-            note(&format!("`{}` is {what}.", waiting.key));
+        for key in &keys {
+            note(&format!("`{key}` is {what}."));
         }
-        if chosen.is_empty() {
+        if keys.is_empty() {
             note(&format!("There is nothing to be {what}."));
         }
+        Ok(())
     }
+}
+
+fn key_of(pin: &Object) -> String {
+    pin.text("key").unwrap_or_default()
+}
+
+fn state_of(pin: &Object) -> Option<PinState> {
+    PinState::of_word(&pin.text("state")?)
+}
+
+fn array(pins: &[Object]) -> String {
+    let pins: Vec<Raw> = pins.iter().map(Object::raw).collect();
+    Raw::array(&pins).as_str().into_owned()
 }

@@ -1,7 +1,8 @@
 //! More servers than the process limits allow: each is started once, in turn, and an idle one is stopped to make room.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use hikite_testkit::gateway::{ClientOptions, SessionClient, TestGateway, eventually};
 use serde_json::{Map, Value, json};
@@ -135,6 +136,43 @@ async fn the_time_to_start_counts_from_the_start() {
         assert_eq!(client.text(&format!("{name}__echo"), json!({ "text": name })).await, name);
     }
     assert_eq!(starts(&folder.starts).len(), names.len(), "none was given up");
+}
+
+/// Uses only one processor from here on, so that the number of processors does not matter.
+const ONE_PROCESSOR: &str =
+    r"taskset -cp $(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status) $$ >/dev/null";
+/// Work of a server before it answers, about a fifth of a second.
+const WORK: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done;";
+
+#[tokio::test]
+async fn servers_that_are_busy_at_their_start_do_not_push_each_other_over_the_start_timeout() {
+    const SERVERS: u32 = 57;
+    let folder = folder();
+    let server = format!("{ONE_PROCESSOR}; {WORK} exec {} --stdio", PROGRAMS.fixture());
+    let begin = Instant::now();
+    let run = Command::new("sh").args(["-c", &server]).stdin(Stdio::null()).stdout(Stdio::null()).status();
+    assert!(run.expect("sh").success(), "a server alone");
+    let alone = begin.elapsed();
+    // A few at a time take a few times as long; all at once would take 57 times as long.
+    let limits = json!({ "start_timeout": format!("{}ms", (alone * 15).as_millis()) });
+    let servers: Map<String, Value> = (0..SERVERS)
+        .map(|number| (format!("s{number:02}"), written(&number.to_string(), &folder.starts, WORK)))
+        .collect();
+    let config = json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } });
+    let gateway = TestGateway::start_after(&PROGRAMS, config, ONE_PROCESSOR).await;
+    let begin = Instant::now();
+    let is_listed = async || {
+        let modules = gateway.send(gateway.request("GET", "/v1/modules")).await.value();
+        let modules = modules["modules"].as_array().expect("modules").clone();
+        modules.iter().filter(|module| module["tools"].as_u64() > Some(0)).count() == SERVERS as usize
+    };
+    while !is_listed().await {
+        assert!(begin.elapsed() < alone * 4 * SERVERS + LONG, "not all are listed:\n{}", gateway.stderr());
+        assert!(starts(&folder.starts).len() <= SERVERS as usize, "some were started again:\n{}", gateway.stderr());
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    assert_eq!(starts(&folder.starts).len(), SERVERS as usize, "each once");
+    assert!(!gateway.stderr().contains(" WARN "), "{}", gateway.stderr());
 }
 
 #[tokio::test]

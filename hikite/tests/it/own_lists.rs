@@ -164,6 +164,42 @@ async fn a_strict_pin_holds_a_sessions_own_tool_back_until_it_is_approved() {
 }
 
 #[tokio::test]
+async fn a_sessions_own_tool_is_shown_approved_and_blocked_at_the_terminal() {
+    let (_fixture, server) = personal().await;
+    let gateway = configured(json!({ "mcpServers": { "a": server }, "pins": "strict" })).await;
+    let client = gateway.client_with("direct", hello()).await;
+    let listen = gateway.address().to_string();
+    let pin = async |words: &[&str]| gateway.run(&[&["pin", "--listen", &listen], words].concat()).await;
+    assert_eq!(pin(&["approve", "--all"]).await.code, Some(0));
+    until(&client, "tools/list", "grow", true).await;
+    client.text("grow", json!({ "name": "late" })).await;
+    let begin = Instant::now();
+    let shown = loop {
+        let shown = pin(&["show", "a:late"]).await;
+        if shown.code == Some(0) {
+            break shown.stdout;
+        }
+        assert!(begin.elapsed() < LIMIT * 3, "{}", shown.stderr);
+    };
+    assert!(shown.starts_with("a:late: new; it cannot be called before it is approved\n"), "{shown}");
+    let listed = pin(&["list", "--state", "new", "--module", "a"]).await;
+    assert_eq!((listed.code, listed.stdout.trim()), (Some(0), "a:late  new  strict"), "{}", listed.stderr);
+    let wrong = pin(&["approve", "late", "--hash", &"0".repeat(64)]).await;
+    assert!(wrong.code == Some(1) && wrong.stderr.contains("has changed since you reviewed it"), "{}", wrong.stderr);
+    let approved = pin(&["approve", "late"]).await;
+    assert_eq!((approved.code, approved.stderr.trim()), (Some(0), "`a:late` is approved."));
+    until(&client, "tools/list", "late", true).await;
+    let blocked = pin(&["block", "a:late", "--json"]).await;
+    let blocked: Value = serde_json::from_str(&blocked.stdout).unwrap_or_else(|_| panic!("{}", blocked.stderr));
+    assert_eq!((&blocked[0]["key"], &blocked[0]["state"]), (&json!("a:late"), &json!("blocked")));
+    until(&client, "tools/list", "late", false).await;
+    // A hikite that does not accept the token is another one: the servers are asked instead.
+    let other = configured(json!({})).await;
+    let own = gateway.run(&["pin", "--listen", &other.address().to_string(), "show", "a:grow"]).await;
+    assert!(own.code == Some(0) && own.stdout.starts_with("a:grow: approved\n"), "{}", own.stderr);
+}
+
+#[tokio::test]
 async fn a_permission_hides_a_sessions_own_tool_like_any_other() {
     let (_fixture, server) = personal().await;
     let config = json!({

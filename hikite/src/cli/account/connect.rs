@@ -1,26 +1,21 @@
 //! `hikite account connect`: requests a link from the running hikite, opens it in the browser, and waits for the
 //! result. A one-time code proves to the page that whoever opens the link is at this terminal.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, bail};
 use clap::Args;
-use hikite_config::{AuthSection, Config};
+use hikite_config::Config;
 use hikite_core::json::{Object, Raw};
-use hikite_core::secret::Secret;
-use hikite_egress::{EgressClient, RequestBody, read};
-use http::Request;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
 
+use crate::cli::running_server::RunningServer;
 use crate::cli::serve::listen_flag;
 use crate::cli::{note, print};
-use crate::{progress, token};
+use crate::progress;
 
-const TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-const ANSWER_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct AccountConnectArgs {
@@ -64,7 +59,7 @@ impl AccountConnectArgs {
         if let Some(code) = link.text("code") {
             note(&format!("Enter this code on the page, unless you are logged in there: {code}"));
         }
-        let done = progress::with_spinner("waiting for the browser", server.wait(&id)).await?;
+        let done = progress::with_spinner("waiting for the browser", wait(&server, &id)).await?;
         if done.text("state").as_deref() != Some("connected") {
             bail!("Not connected: {}", done.text("error").unwrap_or_else(|| "the link has expired".into()));
         }
@@ -84,60 +79,14 @@ impl AccountConnectArgs {
     }
 }
 
-/// Client of the running hikite's REST API.
-struct RunningServer {
-    client: EgressClient,
-    address: SocketAddr,
-    token: Option<Secret>,
-}
-
-impl RunningServer {
-    fn of(config: &Config, listen: Option<SocketAddr>) -> Result<Self> {
-        let mut address = listen.unwrap_or(config.server.listen);
-        if address.ip().is_unspecified() {
-            address.set_ip(Ipv4Addr::LOCALHOST.into());
+/// Polls until the link was used.
+async fn wait(server: &RunningServer, id: &str) -> Result<Object> {
+    loop {
+        let at = server.ask("GET", &format!("/v1/accounts/connect/{id}"), None).await?;
+        match at.text("state").as_deref() {
+            Some("connected" | "failed") => return Ok(at),
+            _ => tokio::time::sleep(POLL_INTERVAL).await,
         }
-        let token = match &config.auth {
-            AuthSection::Token(Some(token)) => Some(token.clone()),
-            AuthSection::Token(None) => Some(token::local_token(&config.data)?),
-            AuthSection::None => None,
-        };
-        Ok(Self { client: EgressClient::new(), address, token })
-    }
-
-    async fn wait(&self, id: &str) -> Result<Object> {
-        loop {
-            let at = self.ask("GET", &format!("/v1/accounts/connect/{id}"), None).await?;
-            match at.text("state").as_deref() {
-                Some("connected" | "failed") => return Ok(at),
-                _ => tokio::time::sleep(POLL_INTERVAL).await,
-            }
-        }
-    }
-
-    async fn ask(&self, method: &str, path: &str, form: Option<&Object>) -> Result<Object> {
-        let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
-        if let Some(token) = &self.token {
-            request = request.header(AUTHORIZATION, format!("Bearer {}", token.expose()));
-        }
-        let body = form.map(|form| form.raw().bytes().clone()).unwrap_or_default();
-        let request = request.header(CONTENT_TYPE, "application/json").body(RequestBody::new(body))?;
-        let answer = tokio::time::timeout(TIMEOUT, self.client.send(request)).await;
-        let answer = answer.context("there was no response in time")?.with_context(|| {
-            format!(
-                "No hikite responds at {}.\nhint: Start one with `hikite serve`, or set its address with \
-                 `--listen`.",
-                self.address
-            )
-        })?;
-        let is_well = answer.status().is_success();
-        let body = read(answer.into_body(), ANSWER_BYTES).await?;
-        let body = Raw::parse(body).ok().and_then(|raw| raw.object()).unwrap_or_default();
-        if is_well {
-            return Ok(body);
-        }
-        let hint = body.text("hint").map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-        Err(anyhow!("{}{hint}", body.text("error").unwrap_or_else(|| "hikite rejected the request".into())))
     }
 }
 
