@@ -302,8 +302,9 @@ async fn a_log_that_was_cut_is_reported() {
     let length = file.metadata().expect("a length").len();
     file.set_len(length / 2).expect("cut");
     let gateway = gateway.start_again(config).await;
+    let verified = gateway.run(&["audit", "verify"]).await;
+    assert_eq!(verified.code, Some(1), "{}", verified.stdout);
     gateway.wait_for_stderr("to 20 of the audit log were written and are lost").await;
-    assert_eq!(gateway.run(&["audit", "verify"]).await.code, Some(1));
 }
 
 #[tokio::test]

@@ -168,11 +168,10 @@ async fn servers_that_are_busy_at_their_start_do_not_push_each_other_over_the_st
     };
     while !is_listed().await {
         assert!(begin.elapsed() < alone * 4 * SERVERS + LONG, "not all are listed:\n{}", gateway.stderr());
-        assert!(starts(&folder.starts).len() <= SERVERS as usize, "some were started again:\n{}", gateway.stderr());
+        assert!(!gateway.stderr().contains(" WARN "), "{}", gateway.stderr());
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     assert_eq!(starts(&folder.starts).len(), SERVERS as usize, "each once");
-    assert!(!gateway.stderr().contains(" WARN "), "{}", gateway.stderr());
 }
 
 #[tokio::test]
