@@ -15,7 +15,7 @@ use hikite_wire::stateless::MISSING_CAPABILITY;
 
 use crate::connection::{Connection, ConnectionPurpose};
 use crate::definition::ConnectionSharing;
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 use crate::retire::RetireReason;
 use crate::revision;
 use crate::rounds;
@@ -46,14 +46,14 @@ impl UpstreamInner {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        if connection.is_stateless() || matches!(error, UpstreamError::RevisionChanged(_)) {
+        if connection.is_stateless() || matches!(error.reason, FailureReason::RevisionChanged) {
             self.invalidate(&connection, &error);
         }
         // Refused before anything ran, so another connection may take it.
         if error.ran_nothing() {
             // Retired rather than closed: other calls on it may still succeed.
             connection.retire(RetireReason::Invalidated);
-        } else if !self.needs_own_connection(&connection, &context, error.error()) || !self.may_run_twice(&invocation) {
+        } else if !self.needs_own_connection(&connection, &context, &error.error) || !self.may_run_twice(&invocation) {
             return Err(error);
         }
         let connection = self.ready(&invocation, &context).await?;
@@ -288,7 +288,7 @@ fn lacks_session(answer: &Result<Raw, UpstreamError>) -> bool {
             let failed = |object: Object| object.get("isError").is_some_and(|flag| flag.as_str() == "true");
             result.object().is_some_and(failed) && speaks_of_it(&result.as_str())
         }
-        Err(error) => speaks_of_it(&error.error().message),
+        Err(error) => speaks_of_it(&error.error.message),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::authorized_client::AuthorizedClient;
 use crate::call::CountGuard;
 use crate::connection::{Connection, ConnectionPurpose};
 use crate::definition::UpstreamTransport;
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 use crate::process::ProcessLaunch;
 use crate::revision::{self, HandshakeMode};
 use crate::spawner::StartPermit;
@@ -40,7 +40,7 @@ impl UpstreamInner {
         let opened = opened.map_err(UpstreamError::into_connect_error);
         *self.state.lock() = match &opened {
             Ok(_) => SourceState::Idle,
-            Err(error) => failing_state(error.error(), false),
+            Err(error) => failing_state(&error.error, false),
         };
         let connection = opened?;
         connection.touch();
@@ -111,7 +111,7 @@ impl UpstreamInner {
         }
         match (transport, open(transport, handshake_mode).await) {
             // Some servers exit if the first message is not `initialize`.
-            (UpstreamTransport::Stdio { .. }, Err(UpstreamError::ExitedEarly(_)))
+            (UpstreamTransport::Stdio { .. }, Err(UpstreamError { reason: FailureReason::ExitedEarly, .. }))
                 if matches!(handshake_mode, HandshakeMode::Probe | HandshakeMode::Stateless) =>
             {
                 // If it exits again, that was not the reason, and it is not started twice each time.
@@ -120,17 +120,20 @@ impl UpstreamInner {
             }
             // Some servers ignore everything after an unknown first message. A slow one gets its full start timeout
             // now, and may still turn out to be stateless.
-            (UpstreamTransport::Stdio { .. }, Err(UpstreamError::HandshakeSilent(_))) => {
+            (UpstreamTransport::Stdio { .. }, Err(UpstreamError { reason: FailureReason::HandshakeSilent, .. })) => {
                 self.revision.record_revision(false);
                 open(transport, HandshakeMode::Sessions).await
             }
             // A slow server that supports both revisions: the next process gets `server/discover` only.
-            (UpstreamTransport::Stdio { .. }, Err(UpstreamError::HandshakeAmbiguous(_))) => {
+            (UpstreamTransport::Stdio { .. }, Err(UpstreamError { reason: FailureReason::HandshakeAmbiguous, .. })) => {
                 self.revision.record_revision(true);
                 open(transport, HandshakeMode::StatelessOnly).await
             }
             // A server of 2024-11-05 refuses the POST; its event stream is at the same URL.
-            (UpstreamTransport::Http { url, headers }, Err(error @ UpstreamError::TransportRefused(_))) => {
+            (
+                UpstreamTransport::Http { url, headers },
+                Err(error @ UpstreamError { reason: FailureReason::TransportRefused, .. }),
+            ) => {
                 let legacy = UpstreamTransport::Sse { url: url.clone(), headers: headers.clone() };
                 open(&legacy, HandshakeMode::SessionsOnly).await.map_err(|_| error)
             }
@@ -176,7 +179,7 @@ impl UpstreamInner {
             }
             Err(error) => {
                 connection.close(error.clone());
-                if matches!(error, UpstreamError::HandshakeSilent(_) | UpstreamError::HandshakeAmbiguous(_)) {
+                if matches!(error.reason, FailureReason::HandshakeSilent | FailureReason::HandshakeAmbiguous) {
                     // Two processes at once might conflict.
                     let _ = tokio::time::timeout(EXIT_TIMEOUT, connection.process_exited.cancelled()).await;
                 }

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 use crate::level::SessionLogLevels;
 use crate::list_change::ConnectionListing;
 use crate::listen::ListenState;
@@ -368,7 +368,7 @@ impl Connection {
         let idle = unused && !self.is_needed() && self.pending.close_if_empty();
         if idle {
             let reason = format!("`{}` was stopped because it was idle.", self.name);
-            self.close(UpstreamError::NotSent(Error::new(ErrorKind::UpstreamUnavailable, reason).into()));
+            self.close(UpstreamError::new(FailureReason::NotSent, Error::new(ErrorKind::UpstreamUnavailable, reason)));
         }
         idle
     }
@@ -382,7 +382,7 @@ impl Connection {
 
     /// Returns the error of a request that came after the end.
     fn not_sent(&self) -> UpstreamError {
-        UpstreamError::NotSent(self.close_reason().into_error())
+        UpstreamError::new(FailureReason::NotSent, self.close_reason().error)
     }
 
     /// Returns the start of the latest call, or the time of opening.

@@ -13,7 +13,7 @@ use hikite_wire::revision::Revision;
 use hikite_wire::stateless::TASKS;
 
 use crate::connection::{Connection, ConnectionPurpose, Handshake};
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 use crate::outbound::Outbound;
 use crate::revision::{self, DiscoverOutcome, HandshakeMode};
 
@@ -70,7 +70,7 @@ impl Connection {
         match verdict {
             DiscoverOutcome::Stateless(initialize_result) => self.complete_stateless(initialize_result),
             DiscoverOutcome::Again(error) => return Err(error),
-            DiscoverOutcome::Nothing(error) if stdio || matches!(error, UpstreamError::Unreachable(_)) => {
+            DiscoverOutcome::Nothing(error) if stdio || matches!(error.reason, FailureReason::Unreachable) => {
                 return Err(error);
             }
             // A server that requires a login for unknown methods may allow `initialize`.
@@ -114,7 +114,7 @@ impl Connection {
             () = tokio::time::sleep(silence.unwrap_or_default()), if silence.is_some() => {
                 let reason = format!("`{}` does not answer the handshake.", self.name);
                 let error = Error::new(ErrorKind::UpstreamUnavailable, reason);
-                return Err(UpstreamError::HandshakeSilent(error.into()));
+                return Err(UpstreamError::new(FailureReason::HandshakeSilent, error));
             }
         }
         Ok(())
@@ -130,7 +130,7 @@ impl Connection {
         if let Ok(Ok(_)) = tokio::time::timeout(DISCOVER_WAIT, initializing).await {
             let reason = format!("`{}` accepted both kinds of handshake.", self.name);
             let error = Error::new(ErrorKind::UpstreamUnavailable, reason);
-            return Err(UpstreamError::HandshakeAmbiguous(error.into()));
+            return Err(UpstreamError::new(FailureReason::HandshakeAmbiguous, error));
         }
         self.complete_stateless(initialize_result);
         Ok(())

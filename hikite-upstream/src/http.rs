@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::authorized_client::AuthorizedClient;
 use crate::connection::Connection;
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 use crate::handshake_steps::HandshakeSteps;
 use crate::outbound::Outbound;
 use crate::pending::UpstreamResponse;
@@ -202,7 +202,7 @@ impl HttpInner {
             Ok(Message::Response { .. }) => "its response has the id of another request",
             _ => "its response is not a JSON-RPC response",
         };
-        Err(UpstreamError::NoResponse(self.broken(what).into()))
+        Err(UpstreamError::new(FailureReason::NoResponse, self.broken(what)))
     }
 
     /// Returns the response to `id` from a message or batch, and handles all other messages.
@@ -235,7 +235,7 @@ impl HttpInner {
         let wait = retry_after::wait(answer.headers());
         let body = read(answer.into_body(), self.answer_bytes).await.unwrap_or_default();
         if status == StatusCode::NOT_FOUND && had_session {
-            return Err(UpstreamError::SessionLost(self.broken("it no longer knows the session").into()));
+            return Err(UpstreamError::new(FailureReason::SessionLost, self.broken("it no longer knows the session")));
         }
         let relayed = match Message::decode(&body) {
             Ok(Message::Response { id: answered, body: Err(error) }) if may_answer(&answered, id) => Some(error),
@@ -255,14 +255,14 @@ impl HttpInner {
         Err(match status {
             _ if no_access => error.hint(credentials()).into(),
             StatusCode::BAD_REQUEST if stateless && revision::mentions_session(&String::from_utf8_lossy(&body)) => {
-                UpstreamError::RevisionChanged(error.into())
+                UpstreamError::new(FailureReason::RevisionChanged, error)
             }
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
                 let error = error.hint(format!("Check `mcpServers.{}.url`.", self.name));
-                UpstreamError::TransportRefused(error.into())
+                UpstreamError::new(FailureReason::TransportRefused, error)
             }
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => error.into(),
-            _ if status.is_client_error() => UpstreamError::RequestDeclined(error.into()),
+            _ if status.is_client_error() => UpstreamError::new(FailureReason::RequestDeclined, error),
             _ => error.into(),
         })
     }
@@ -299,7 +299,7 @@ pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> UpstreamError
     let error = match error {
         SendError::Connect(reason) => {
             let error = unavailable("cannot be reached").because(format!("{}: {reason}", origin(url)));
-            return UpstreamError::Unreachable(error.into());
+            return UpstreamError::new(FailureReason::Unreachable, error);
         }
         SendError::TooLarge(limit) => too_large(name, *limit),
         SendError::Certificates(_) => {

@@ -97,7 +97,7 @@ async fn read_list(
         let page = match read_page(connection, kind, params).await {
             Ok(page) => page,
             // Some servers declare a list without implementing its method. Only the tool list is mandatory.
-            Err(error) if error.error().kind == ErrorKind::MethodNotFound && kind != ListKind::Tools => {
+            Err(error) if error.error.kind == ErrorKind::MethodNotFound && kind != ListKind::Tools => {
                 return Ok(list);
             }
             Err(error) => return Err(error),

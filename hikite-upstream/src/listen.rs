@@ -211,7 +211,7 @@ async fn keep_listening(connection: &Arc<Connection>) {
                     error = error.log_text(),
                     "no change notifications from this server"
                 );
-                refused = error.error().relayed.is_some() || revision::is_revision_change(&error);
+                refused = error.error.relayed.is_some() || revision::is_revision_change(&error);
                 missed |= open.is_none();
                 backoff.failed(Instant::now(), String::new());
                 connection.listening.acknowledged_listen.send_modify(|acknowledged_listen| {

@@ -14,7 +14,7 @@ use crate::backoff::Backoff;
 use crate::connect::failing_state;
 use crate::connection::{Connection, ConnectionPurpose};
 use crate::definition::ConnectionSharing;
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 use crate::list_change::reread_pace::RereadPace;
 use crate::list_reader::{ListBudget, now, read_lists};
 use crate::retire::RetireReason;
@@ -78,11 +78,11 @@ impl UpstreamInner {
             }
             Err(error) => {
                 tracing::warn!(module = name, "{}", error.log_text());
-                let answers = matches!(error, UpstreamError::ListsUnreadable(_));
-                *self.state.lock() = failing_state(error.error(), answers);
+                let answers = matches!(error.reason, FailureReason::ListsUnreadable);
+                *self.state.lock() = failing_state(&error.error, answers);
                 // Backoff does not help with a missing login.
-                if error.error().kind != ErrorKind::AccountRequired {
-                    let (now, error) = (Instant::now(), error.into_error());
+                if error.error.kind != ErrorKind::AccountRequired {
+                    let (now, error) = (Instant::now(), error.error);
                     let pause = error.retry_after;
                     backoff.failed(now, error.message.into());
                     if let Some(pause) = pause {
@@ -230,7 +230,7 @@ impl UpstreamInner {
 
 /// Returns the error of a running server whose lists could not be read, for whatever reason.
 fn unreadable(error: UpstreamError) -> UpstreamError {
-    UpstreamError::ListsUnreadable(error.into_error())
+    UpstreamError::new(FailureReason::ListsUnreadable, error.error)
 }
 
 fn lifetime(ttl_ms: Option<u64>, otherwise: Duration) -> Duration {

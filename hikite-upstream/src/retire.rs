@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::connection::Connection;
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 
 /// Poll interval for conditions without a signal: tasks that expire, and subscriptions that another connection took
 /// over.
@@ -89,7 +89,7 @@ impl Connection {
             return false;
         }
         let reason = format!("`{}` has moved to another connection.", self.name);
-        self.close(UpstreamError::NotSent(Error::new(ErrorKind::UpstreamUnavailable, reason).into()));
+        self.close(UpstreamError::new(FailureReason::NotSent, Error::new(ErrorKind::UpstreamUnavailable, reason)));
         true
     }
 

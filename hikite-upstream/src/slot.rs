@@ -110,10 +110,10 @@ impl UpstreamSlot {
                 Ok(connection)
             }
             // Backoff does not help with a missing login, and a full process table is not the server's failure.
-            Err(error) if error.needs_login() || error.error().kind == ErrorKind::Overloaded => Err(error.unsent()),
+            Err(error) if error.needs_login() || error.error.kind == ErrorKind::Overloaded => Err(error.unsent()),
             Err(error) => {
                 if respects_backoff {
-                    self.backoff.lock().failed(Instant::now(), error.error().message.to_string());
+                    self.backoff.lock().failed(Instant::now(), error.error.message.to_string());
                 }
                 Err(error.unsent())
             }
@@ -127,7 +127,7 @@ impl UpstreamSlot {
         if broken_lifetime > SHORT_LIFE {
             self.short_lives.store(0, Ordering::Relaxed);
         } else if self.short_lives.fetch_add(1, Ordering::Relaxed) >= SHORT_LIVES {
-            self.backoff.lock().failed(Instant::now(), last.close_reason().into_error().message.into());
+            self.backoff.lock().failed(Instant::now(), last.close_reason().error.message.into());
         }
     }
 

@@ -9,7 +9,7 @@ use hikite_core::source::{CallContext, Invocation, SourceMethod};
 use hikite_wire::stateless::ResultType;
 
 use crate::connection::Connection;
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 use crate::request_meta::StatelessMeta;
 use crate::revision::upstream_code;
 use crate::rounds::{self, ROUNDS, failed};
@@ -79,7 +79,7 @@ impl UpstreamInner {
             let sent = self.send_once(connection, method, next.clone(), &context, declares).await;
             let answer = match sent {
                 // The tool requires a task: wait for it on behalf of the client.
-                Err(error) if !declares && connection.runs_tasks() && tasks::is_required(error.error()) => {
+                Err(error) if !declares && connection.runs_tasks() && tasks::is_required(&error.error) => {
                     declares = true;
                     continue;
                 }
@@ -123,7 +123,7 @@ impl UpstreamInner {
             connection.request_stateless(method.name(), params, Some(context.clone()), request_meta).await
         };
         match send(params.clone()).await {
-            Err(UpstreamError::HeadersRefused(_)) if method == SourceMethod::CallTool => {
+            Err(UpstreamError { reason: FailureReason::HeadersRefused, .. }) if method == SourceMethod::CallTool => {
                 self.renew_lists().await?;
                 send(params).await
             }
@@ -141,15 +141,15 @@ fn complete(answer: Raw, mut result: Object, accepts_input_required: bool) -> Ra
 fn not_found(method: SourceMethod, mut error: UpstreamError) -> UpstreamError {
     const NOT_FOUND: i32 = -32002;
     let reads = matches!(method, SourceMethod::ReadResource | SourceMethod::GetSkill);
-    let Some(mut relayed) = error.error().relayed.as_ref().filter(|_| reads).and_then(Raw::object) else {
+    let Some(mut relayed) = error.error.relayed.as_ref().filter(|_| reads).and_then(Raw::object) else {
         return error;
     };
     let names_it = relayed.get("data").and_then(Raw::object).is_some_and(|data| data.get("uri").is_some());
-    if upstream_code(error.error()) != Some(-32602) || !names_it {
+    if upstream_code(&error.error) != Some(-32602) || !names_it {
         return error;
     }
     relayed.set("code", Raw::of(&NOT_FOUND));
-    let told = error.error_mut();
+    let told = &mut error.error;
     (told.kind, told.relayed) = (ErrorKind::NotFound, Some(relayed.raw()));
     error
 }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::connection::Connection;
 use crate::crash::CrashTracker;
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 use crate::outbound::Outbound;
 use crate::process::{ProcessLaunch, ServerProcess};
 use crate::spawner::Spawner;
@@ -120,7 +120,7 @@ fn reason(connection: &Connection, process: &ServerProcess, last_line: Option<St
     if handshake_done || process.never_ran() {
         return error.into();
     }
-    UpstreamError::ExitedEarly(error.into())
+    UpstreamError::new(FailureReason::ExitedEarly, error)
 }
 
 /// Writes until the connection is closed, then flushes the queue if it is read at once: mostly cancellations.

@@ -110,7 +110,7 @@ impl UpstreamInner {
 async fn cancel(connection: &Connection, id: &str, context: CallContext) -> Result<Raw, UpstreamError> {
     let ask = async |method: &str| connection.request(method, Some(conversion::named(id)), Some(context.clone())).await;
     let Err(error) = ask("tasks/cancel").await else { return Ok(Raw::empty_object()) };
-    if context.accepts_input_required && error.error().kind == ErrorKind::Validation {
+    if context.accepts_input_required && error.error.kind == ErrorKind::Validation {
         let task = ask("tasks/get").await?.object().unwrap_or_default();
         if has_ended(&task.raw()) {
             return Ok(Raw::empty_object());

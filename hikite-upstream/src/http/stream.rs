@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Full};
 use tokio::sync::oneshot;
 
 use super::{HttpInner, HttpSender, is_stream};
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 use crate::pending::UpstreamResponse;
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -70,7 +70,7 @@ impl HttpInner {
             }
             let Some(last) = reading.last_event.clone().filter(|_| resumable && resumes < RESUMES) else {
                 let error = self.broken("its stream ended before the response");
-                return Err(UpstreamError::NoResponse(error.into()));
+                return Err(UpstreamError::new(FailureReason::NoResponse, error));
             };
             resumes += 1;
             tokio::time::sleep(reading.pause).await;

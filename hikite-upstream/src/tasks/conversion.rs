@@ -44,7 +44,7 @@ pub(super) fn finish(task: &mut Object, outcome: Result<Raw, UpstreamError>) -> 
             task.set("result", without(result, &[RELATED]));
         }
         Err(error) => {
-            let Some(relayed) = error.error().relayed.clone() else { return Err(error) };
+            let Some(relayed) = error.error.relayed.clone() else { return Err(error) };
             task.set("status", "failed");
             task.set("error", relayed);
         }

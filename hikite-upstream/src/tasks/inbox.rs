@@ -242,7 +242,7 @@ impl Connection {
             if let Some(inbox) = state.by_task.get_mut(&task) {
                 inbox.fetching = None;
                 // Transport failures are not stored, so that the result is requested again.
-                inbox.outcome = outcome.filter(|o| o.as_ref().map_or_else(|e| e.error().relayed.is_some(), |_| true));
+                inbox.outcome = outcome.filter(|o| o.as_ref().map_or_else(|e| e.error.relayed.is_some(), |_| true));
                 inbox.arrived.notify_waiters();
             }
         });
