@@ -13,9 +13,9 @@ use hikite_core::sanitize;
 use crate::annotation::retain_callable;
 use crate::clock::now_ms;
 use crate::connection::Connection;
+use crate::connection::request_meta::StatelessMeta;
 use crate::error::UpstreamError;
 use crate::outbound::Outbound;
-use crate::request_meta::StatelessMeta;
 
 /// Pause after a server exceeded its list budget: every attempt costs the whole budget.
 const PAUSE: Duration = Duration::from_secs(600);

@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
-use crate::connection::{Connection, ConnectionPurpose};
+use crate::connection::retire::RetireReason;
+use crate::connection::{Connection, ConnectionPurpose, subscription};
 use crate::crash::SHORT_LIFE;
 use crate::error::UpstreamError;
-use crate::retire::RetireReason;
 use crate::spawner::CapacityReservation;
 
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl UpstreamSlot {
     }
 
     pub(crate) fn live(&self) -> Option<Arc<Connection>> {
-        self.open_connection().filter(|connection| !connection.is_retired())
+        self.open_connection().filter(|connection| !connection.retirement.is_retired())
     }
 
     /// Returns the open connection, even if it is retired.
@@ -102,7 +102,7 @@ impl UpstreamSlot {
                     self.backoff.lock().succeeded();
                 }
                 if let Some(before) = self.live.swap(Some(Arc::clone(&connection))) {
-                    connection.take_over_subscriptions(&before);
+                    subscription::take_over(&connection, &before);
                 }
                 if self.ended.is_cancelled() {
                     connection.close(Error::new(ErrorKind::Cancelled, format!("`{name}` is no longer needed.")));

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, inbound};
 use crate::crash::CrashTracker;
 use crate::error::{FailureReason, UpstreamError};
 use crate::outbound::Outbound;
@@ -164,7 +164,7 @@ async fn read(connection: Arc<Connection>, mut stdout: ChildStdout, longest: Lin
     while let Ok(1..) = stdout.read_buf(lines.buffer()).await {
         while let Some(line) = lines.next_line() {
             match line {
-                FramedLine::Text(bytes) => connection.receive(&bytes, None),
+                FramedLine::Text(bytes) => inbound::receive(&connection, &bytes, None),
                 FramedLine::TooLong => {
                     too_long(&connection, longest, MessageHead::read(lines.overlong_head()));
                 }

@@ -3,8 +3,9 @@
 use hikite_core::json::{Object, Raw};
 
 use crate::error::UpstreamError;
-use crate::inbound::KEY;
 
+/// `_meta` member in which a server may name its question.
+pub(crate) const KEY: &str = "hikite/key";
 /// `_meta` member that ties a message to a task in 2025-11-25.
 pub(super) const RELATED: &str = "io.modelcontextprotocol/related-task";
 
