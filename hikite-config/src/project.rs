@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::check::ConfigChecker;
-use super::file::OneOrMany;
+use super::checker::ConfigChecker;
+use super::one_or_many::OneOrMany;
 use super::position::ConfigPath;
 use super::server::SurfaceWord;
 use super::tool::{faults_of, report_fault};
