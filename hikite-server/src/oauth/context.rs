@@ -15,9 +15,10 @@ use http::HeaderMap;
 use http::request::Parts;
 
 use super::text::{PageLanguage, PageText};
-use super::{OauthSettings, PublicUrl, cookie};
+use super::{PublicUrl, cookie};
 use crate::app::App;
 use crate::connection::ClientAddress;
+use crate::settings::OauthSettings;
 use crate::{health, login_throttle};
 
 pub(crate) struct OauthContext {

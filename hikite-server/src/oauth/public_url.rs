@@ -6,7 +6,7 @@ use hikite_gateway::identity::ResourceTarget;
 use http::HeaderMap;
 use http::header::HOST;
 
-use super::OauthSettings;
+use crate::settings::OauthSettings;
 
 const RESOURCE: &str = "/mcp";
 const METADATA: &str = "/.well-known/oauth-protected-resource";

@@ -19,9 +19,8 @@ use tower::ServiceExt;
 
 use super::router;
 use crate::node::PREFIX;
-use crate::oauth::{ClientMetadataMode, OauthSettings};
 use crate::test_app::app_with;
-use crate::{App, Auth, Origins, ServerSettings, TrustedProxies};
+use crate::{App, Auth, ClientMetadataMode, OauthSettings, Origins, ServerSettings, TrustedProxies};
 
 const TOKEN: &str = "the-local-token-of-this-test";
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
