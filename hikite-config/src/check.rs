@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hikite_core::limits::Limits;
 use hikite_core::permission::Permissions;
-use hikite_gateway::{IssuerRule, LoginRule};
+use hikite_identity::{IssuerRule, LoginRule};
 
 use super::auth::AuthFile;
 use super::checker::ConfigChecker;

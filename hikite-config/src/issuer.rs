@@ -4,7 +4,7 @@
 use hikite_core::caller::Scopes;
 use hikite_core::pattern::Pattern;
 use hikite_core::secret::{MASK, Secret};
-use hikite_gateway::{IssuerRule, LoginRule};
+use hikite_identity::{IssuerRule, LoginRule};
 use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -58,7 +58,7 @@ use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
 use hikite_core::permission::Permissions;
 use hikite_core::pin::Pinning;
-use hikite_gateway::{IssuerRule, LoginRule, Project};
+use hikite_identity::{IssuerRule, LoginRule, Project};
 use hikite_store::StoreUrl;
 
 pub use access::{AccessConfig, GrantWord};

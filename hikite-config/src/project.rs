@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::Project;
+use hikite_identity::Project;
 use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -34,7 +34,7 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::{get, post};
 use hikite_core::error::Error;
-use hikite_gateway::identity::User;
+use hikite_identity::User;
 use http::{HeaderMap, Uri};
 
 use crate::app::App;

@@ -8,7 +8,7 @@ use hikite_core::rate::Rate;
 use hikite_core::secret::Secret;
 use hikite_egress::EgressClient;
 use hikite_gateway::Surfaces;
-use hikite_gateway::identity::TokenTerms;
+use hikite_identity::TokenTerms;
 use serde_json::Value;
 
 use crate::origin::Origins;

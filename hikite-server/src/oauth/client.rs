@@ -1,7 +1,7 @@
 //! Resolves the client of a request: a registered one, or one whose id is the URL of its metadata document.
 
 use hikite_core::error::{Error, ErrorKind};
-use hikite_gateway::identity::{ClientRecord, NewClient, RedirectUri, WellKnownClient};
+use hikite_identity::{ClientRecord, NewClient, RedirectUri, WellKnownClient};
 use serde_json::Value;
 
 use super::client_document;

@@ -9,8 +9,9 @@ use axum::response::Response;
 use hikite_core::error::Error;
 use hikite_core::language::Language;
 use hikite_core::share::Allowance;
-use hikite_gateway::identity::{ClientQuota, LoginSession, User};
-use hikite_gateway::{AuthEvent, Identity};
+use hikite_gateway::AuthEvent;
+use hikite_identity::Identity;
+use hikite_identity::{ClientQuota, LoginSession, User};
 use http::HeaderMap;
 use http::request::Parts;
 

@@ -9,7 +9,7 @@ use axum::response::Response;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::rate::Rate;
 use hikite_gateway::AuthEvent;
-use hikite_gateway::identity::RedirectUri;
+use hikite_identity::RedirectUri;
 use http::{StatusCode, Uri};
 
 use super::context::OauthContext;

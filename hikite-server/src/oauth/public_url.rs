@@ -2,7 +2,7 @@
 //! name, and are then shown that name.
 
 use hikite_core::uri;
-use hikite_gateway::identity::ResourceTarget;
+use hikite_identity::ResourceTarget;
 use http::HeaderMap;
 use http::header::HOST;
 

@@ -5,7 +5,7 @@ use axum::response::Response;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::language::Language;
 use hikite_gateway::AuthEvent;
-use hikite_gateway::identity::secret;
+use hikite_identity::secret;
 use hikite_ui::{error_text, sentence};
 use http::{StatusCode, Uri};
 

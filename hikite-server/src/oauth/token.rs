@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hikite_core::error::ErrorKind;
 use hikite_gateway::AuthEvent;
-use hikite_gateway::identity::{ClientRecord, CodeExchange, RefreshRequest, TokenError, TokenPair};
+use hikite_identity::{ClientRecord, CodeExchange, RefreshRequest, TokenError, TokenPair};
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use serde_json::json;

@@ -10,8 +10,8 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::identity::{User, UserAuthority};
 use hikite_gateway::now_ms;
+use hikite_identity::{User, UserAuthority};
 use http::{HeaderMap, StatusCode, Uri};
 
 use super::form::RequestForm;

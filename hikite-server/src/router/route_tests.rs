@@ -12,8 +12,8 @@ use axum::extract::Request;
 use axum::response::Response;
 use hikite_core::secret::Secret;
 use hikite_egress::{AllowList, EgressClient};
-use hikite_gateway::identity::TokenTerms;
 use hikite_gateway::{Nodes, Surface, Surfaces};
+use hikite_identity::TokenTerms;
 use hikite_store::{Store, StoreUrl};
 use tower::ServiceExt;
 
