@@ -13,11 +13,11 @@ const TABLE: &str = "xtask/src/tidy/cycle.rs";
 
 /// Crates over the limit, and the number of files in the longest cycle of each today.
 const LONGEST: &[(&str, usize)] =
-    &[("hikite-core", 4), ("hikite-identity", 7), ("hikite-server", 6), ("hikite-store", 8), ("hikite-testkit", 15)];
+    &[("hikite-core", 4), ("hikite-identity", 7), ("hikite-server", 6), ("hikite-store", 8)];
 
 /// Those crates, and the number of files in all their cycles over the limit.
 const TOTAL: &[(&str, usize)] =
-    &[("hikite-core", 4), ("hikite-identity", 7), ("hikite-server", 6), ("hikite-store", 8), ("hikite-testkit", 15)];
+    &[("hikite-core", 4), ("hikite-identity", 7), ("hikite-server", 6), ("hikite-store", 8)];
 
 type ModulePath = Vec<String>;
 type ImportGraph = BTreeMap<ModulePath, BTreeSet<ModulePath>>;
