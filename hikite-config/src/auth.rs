@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::issuer::{IssuerFile, LoginFile};
 use super::position::ConfigPath;
 use super::project::PermissionsFile;

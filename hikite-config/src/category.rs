@@ -9,8 +9,8 @@ use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::ConfigChecker;
-use super::file::OneOrMany;
+use super::checker::ConfigChecker;
+use super::one_or_many::OneOrMany;
 use super::position::ConfigPath;
 use super::tools::{self, ToolSelectionFile};
 

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::ConfigChecker;
-use super::file::OneOrMany;
+use super::checker::ConfigChecker;
+use super::one_or_many::OneOrMany;
 use super::position::ConfigPath;
 
 /// Web pages that may call hikite from a browser.

@@ -4,7 +4,7 @@ use hikite_egress::{AllowList, AllowedAddress, MinTls};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::position::ConfigPath;
 use super::tls::VersionWord;
 

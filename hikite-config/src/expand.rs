@@ -61,6 +61,11 @@ fn look_up(variable: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Strin
     }
 }
 
+/// Escapes text for a template.
+pub(crate) fn literal(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

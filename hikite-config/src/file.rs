@@ -3,7 +3,7 @@
 
 use hikite_modules::NamedMap;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::audit::AuditFile;
 use super::auth::AuthFile;
@@ -67,24 +67,6 @@ pub(crate) struct ConfigFile {
     pub(crate) telemetry: Option<TelemetryFile>,
     /// The folder for what is kept between runs. Default: `hikite` in the user's data folder.
     pub(crate) data: Option<String>,
-}
-
-/// One value, or several of it.
-#[derive(Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub(crate) enum OneOrMany<T> {
-    One(T),
-    Many(Vec<T>),
-}
-
-impl<T> OneOrMany<T> {
-    pub(crate) fn as_slice(&self) -> &[T] {
-        match self {
-            Self::One(one) => std::slice::from_ref(one),
-            Self::Many(many) => many,
-        }
-    }
 }
 
 /// Returns the JSON Schema of the config file. The committed file is read, because generating it would slow down

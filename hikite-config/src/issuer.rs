@@ -4,15 +4,14 @@
 use hikite_core::caller::Scopes;
 use hikite_core::pattern::Pattern;
 use hikite_core::secret::{MASK, Secret};
-use hikite_gateway::{IssuerRule, LoginRule};
+use hikite_identity::{IssuerRule, LoginRule};
 use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::position::ConfigPath;
-use super::show::pattern;
 use super::url;
 
 /// An issuer whose tokens are good here, if they are for us.
@@ -220,7 +219,7 @@ fn show_issuer(rule: &IssuerRule) -> Value {
         "audience": rule.audience,
         "subject_claim": rule.subject_claim,
         "scopes": rule.scopes.names().collect::<Vec<_>>(),
-        "allow": rule.allow.iter().map(pattern).collect::<Vec<_>>(),
+        "allow": rule.allow.iter().map(Pattern::to_string).collect::<Vec<_>>(),
         "trust_email": rule.trust_email,
     });
     let project = rule.project.as_deref().map(str::to_owned);
@@ -237,7 +236,7 @@ fn show_login(rule: &LoginRule) -> Value {
         "issuer": rule.issuer,
         "client_id": rule.client_id,
         "scopes": rule.scopes,
-        "allow": rule.allow.iter().map(pattern).collect::<Vec<_>>(),
+        "allow": rule.allow.iter().map(Pattern::to_string).collect::<Vec<_>>(),
         "role": rule.role,
     });
     if rule.client_secret.is_some() {

@@ -7,6 +7,7 @@ mod audit;
 mod auth;
 mod category;
 mod check;
+mod checker;
 mod cors;
 mod egress;
 mod expand;
@@ -19,6 +20,7 @@ mod location;
 pub mod log;
 mod merge;
 mod modules;
+mod one_or_many;
 mod otel;
 mod pins;
 mod policy;
@@ -56,19 +58,20 @@ use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
 use hikite_core::permission::Permissions;
 use hikite_core::pin::Pinning;
-use hikite_gateway::{IssuerRule, LoginRule, Project};
+use hikite_identity::{IssuerRule, LoginRule, Project};
 use hikite_store::StoreUrl;
 
 pub use access::{AccessConfig, GrantWord};
 pub use audit::AuditSection;
 pub use auth::{AuthSection, OauthSection};
-pub use check::ConfigEnvironment;
+pub use checker::ConfigEnvironment;
 pub use cors::Cors;
 pub use egress::EgressSection;
 pub use file::schema;
 pub use location::known_locations;
 pub use merge::{MergedConfig, merge};
 pub use modules::ModulesSection;
+pub use otel::OtlpSection;
 pub use position::TextPosition;
 pub use problem::{Problem, Problems};
 pub use provider::{OauthConfig, ProviderConfig, TokenLocation};
@@ -77,7 +80,7 @@ pub use search::{SearchModel, SearchSection, SearchServiceConfig, TOP};
 pub use secret::masked_url;
 pub use server::{DEFAULT_PORT, ServerSection, listen_hint, node_fault, parse_listen, url_fault};
 pub use show::show;
-pub use telemetry::{LogSection, OtlpSection, TelemetrySection};
+pub use telemetry::{LogSection, TelemetrySection};
 pub use tls::TlsSection;
 pub use tool::ToolConfig;
 pub use transport::TransportConfig;
@@ -159,8 +162,8 @@ impl Config {
             })
         };
         let folder = path.parent().unwrap_or(Path::new(""));
-        let mut check = check::ConfigChecker { report: &mut report, environment, folder };
-        let config = check.file(&file);
+        let mut checker = checker::ConfigChecker { report: &mut report, environment, folder };
+        let config = check::file(&mut checker, &file);
         Ok(Self { warnings: report.finish()?, ..config })
     }
 

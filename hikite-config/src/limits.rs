@@ -6,7 +6,7 @@ use hikite_core::limits::Limits;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::position::ConfigPath;
 use super::unit::{AmountFault, ConfigDuration, Size};
 

@@ -7,7 +7,7 @@ use hikite_modules::{BUILTIN, TextLanguage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::position::ConfigPath;
 
 /// The services that come with hikite, and those of the owner's own module files.

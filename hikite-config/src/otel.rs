@@ -6,13 +6,30 @@ use std::time::Duration;
 use hikite_core::secret::Secret;
 use hikite_gateway::trace::Sampler;
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::position::ConfigPath;
-use super::telemetry::{INTERVAL, OtlpSection, SERVICE, TIMEOUT, join};
+use super::secret::join;
 use super::transport::header_fault;
 use super::url;
 
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+/// Export of traces and metrics over OTLP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OtlpSection {
+    pub traces: Option<Secret>,
+    pub metrics: Option<Secret>,
+    pub headers: Vec<(String, Secret)>,
+    pub service: String,
+    pub attributes: Vec<(String, String)>,
+    pub sampler: Sampler,
+    pub interval: Duration,
+    pub timeout: Duration,
+}
+
+const SERVICE: &str = "hikite";
+const INTERVAL: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns `true` if `OTEL_SDK_DISABLED` is `true`.
 pub(crate) fn is_disabled(env: &dyn Fn(&str) -> Option<String>) -> bool {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::position::ConfigPath;
 use super::unit::{ConfigDuration, show_span};
 

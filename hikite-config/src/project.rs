@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::Project;
+use hikite_identity::Project;
 use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::check::ConfigChecker;
-use super::file::OneOrMany;
+use super::checker::ConfigChecker;
+use super::one_or_many::OneOrMany;
 use super::position::ConfigPath;
 use super::server::SurfaceWord;
 use super::tool::{faults_of, report_fault};

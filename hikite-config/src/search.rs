@@ -7,9 +7,9 @@ use hikite_gateway::{MemorySettings, Strategy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::position::ConfigPath;
-use super::telemetry::join;
+use super::secret::join;
 use super::unit::ConfigDuration;
 use super::{secret, url};
 

@@ -41,6 +41,12 @@ pub(crate) fn is_credential(flag: &str) -> bool {
     ["key", "token", "secret", "password", "passwd", "auth", "header", "credential"].iter().any(|w| flag.contains(w))
 }
 
+/// Returns the endpoint of one signal below the collector's.
+pub(crate) fn join(endpoint: &Secret, signal: &str) -> Secret {
+    let below = |text: &str| format!("{}/{signal}", text.trim_end_matches('/'));
+    Secret::shown_as(below(endpoint.expose()), below(&endpoint.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,9 +10,9 @@ use hikite_server::TrustedProxies;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::cors::{self, Cors, CorsFile, is_page_origin};
-use super::file::OneOrMany;
+use super::one_or_many::OneOrMany;
 use super::position::ConfigPath;
 use super::rate::{self, RateFile};
 use super::tls::{self, TlsFile, TlsSection};

@@ -236,7 +236,7 @@ fn show_category(rule: &CategoryRule) -> Value {
 
 fn show_selection(selection: &Selection) -> Map<String, Value> {
     let names = |names: &[ToolRef]| -> Value { names.iter().map(tool_name).collect() };
-    let patterns = |patterns: &[Pattern]| -> Value { patterns.iter().map(pattern).collect() };
+    let patterns = |patterns: &[Pattern]| -> Value { patterns.iter().map(Pattern::to_string).collect() };
     let overrides: Map<String, Value> =
         selection.overrides.iter().map(|(name, change)| (tool_name(name), show_override(change))).collect();
     let members = [
@@ -252,13 +252,6 @@ fn show_selection(selection: &Selection) -> Map<String, Value> {
 
 fn tool_name(name: &ToolRef) -> String {
     name.server.as_ref().map_or_else(|| name.tool.to_string(), |server| format!("{server}:{}", name.tool))
-}
-
-pub(crate) fn pattern(pattern: &Pattern) -> String {
-    match pattern {
-        Pattern::Glob(glob) => glob.glob().to_string(),
-        Pattern::Regex(regex) => format!("/{regex}/"),
-    }
 }
 
 fn show_override(change: &Override) -> Value {

@@ -7,7 +7,7 @@ use hikite_store::StoreUrl;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::position::ConfigPath;
 use super::unit::ConfigDuration;
 

@@ -9,8 +9,8 @@ use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::ConfigChecker;
-use super::otel;
+use super::checker::ConfigChecker;
+use super::otel::{self, OtlpSection};
 use super::position::ConfigPath;
 use super::transport::{ValueOrFile, header_fault, values};
 use super::unit::ConfigDuration;
@@ -103,22 +103,6 @@ pub struct LogSection {
     pub format: Option<LogFormat>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct OtlpSection {
-    pub traces: Option<Secret>,
-    pub metrics: Option<Secret>,
-    pub headers: Vec<(String, Secret)>,
-    pub service: String,
-    pub attributes: Vec<(String, String)>,
-    pub sampler: Sampler,
-    pub interval: Duration,
-    pub timeout: Duration,
-}
-
-pub(crate) const SERVICE: &str = "hikite";
-pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
-
 pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &TelemetryFile) -> TelemetrySection {
     let otlp = otlp(check, &path.key("otlp"), &raw.otlp.clone().unwrap_or_default());
     let metrics = raw.metrics.clone().unwrap_or_default();
@@ -172,7 +156,7 @@ fn otlp(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &OtlpFile
     let mut otlp = otel::read(check, path);
     if let Some(endpoint) = endpoint {
         let endpoint = endpoint?;
-        let at = |signal: &str| Some(join(&endpoint, signal));
+        let at = |signal: &str| Some(secret::join(&endpoint, signal));
         (otlp.traces, otlp.metrics, otlp.headers) = (at("v1/traces"), at("v1/metrics"), headers);
     }
     otlp.service = service.unwrap_or(otlp.service);
@@ -188,10 +172,4 @@ fn endpoint(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: &
         Some((fault, hint)) => check.fail(path, format!("`{}` {fault}", url::without_secrets(written)), hint),
         None => Some(secret::url(written, expanded)),
     }
-}
-
-/// Returns the endpoint of one signal below the collector's.
-pub(crate) fn join(endpoint: &Secret, signal: &str) -> Secret {
-    let below = |text: &str| format!("{}/{signal}", text.trim_end_matches('/'));
-    Secret::shown_as(below(endpoint.expose()), below(&endpoint.to_string()))
 }

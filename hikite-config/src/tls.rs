@@ -8,7 +8,7 @@ use hikite_server::ServerTls;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::position::ConfigPath;
 
 /// TLS without a proxy: the certificate that clients are shown, and its key. Both files are read again when they change.

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
+use super::expand::literal;
 use super::position::ConfigPath;
 use super::secret;
 use super::transport::ValueOrFile;
@@ -90,11 +91,6 @@ fn expand_value(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, value:
         }
         other => Some(other),
     }
-}
-
-/// Escapes text for a template.
-pub(crate) fn literal(text: &str) -> String {
-    text.replace('{', "{{").replace('}', "}}")
 }
 
 /// Returns the request as written, with headers, query values and credentials masked.

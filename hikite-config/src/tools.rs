@@ -11,7 +11,7 @@ use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::policy::{self, RetryFile};
 use super::position::ConfigPath;
 use super::unit::ConfigDuration;

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::access::{self, AccessConfig, AccessFile};
-use super::check::ConfigChecker;
+use super::checker::ConfigChecker;
 use super::pins::PinsWord;
 use super::policy::{self, RetryFile};
 use super::position::ConfigPath;

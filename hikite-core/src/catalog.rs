@@ -1,137 +1,32 @@
 //! The catalog: an immutable snapshot of all modules, categories, tools, resources and prompts. It is built off the
 //! path of a call and replaced as a whole.
 
+mod disable;
+pub(crate) mod input;
+pub(crate) mod module;
+pub(crate) mod module_rule;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use crate::annotation;
-use crate::call_policy::{CallPolicy, ToolHints, ToolMetadata};
+use crate::call_policy::{ToolHints, ToolMetadata};
 use crate::category::{Category, CategoryEntry, CategoryRule};
 use crate::check::ArgumentChecker;
-use crate::error::{Error, ErrorKind};
-use crate::json::{Object, Raw};
+use crate::json::Raw;
 use crate::key::ToolKey;
 use crate::listing::{ListItem, ListKind, Listing};
-use crate::name::{self, DirectNames, NameLength};
+use crate::name::{self, DirectNames};
 use crate::offer::{HeldTool, ModuleOffer};
-use crate::origin::ConfigOrigin;
 use crate::permission::Permissions;
-use crate::pin::Pinning;
-use crate::restrict::CatalogInput;
 use crate::risk::Risk;
-use crate::source::{Source, SourceState};
 use crate::switch::{self, DisabledReason, Switches};
-use crate::tool_selection::{Override, PresetArgument, Selection};
+use crate::tool_selection::{Override, PresetArgument};
 
-/// A configured module and the source that provides its tools.
-#[derive(Clone, Debug)]
-pub struct ModuleRule {
-    pub name: Arc<str>,
-    pub description: String,
-    pub selection: Arc<Selection>,
-    pub source: Arc<dyn Source>,
-    /// Metadata of registered tools, by the source's own tool names.
-    pub about: Arc<HashMap<Arc<str>, Arc<ToolMetadata>>>,
-    /// `true` for modules of registered tools, which can change at run time.
-    pub registered: bool,
-    /// Origin of the configuration, which decides who may change the module.
-    pub origin: ConfigOrigin,
-    /// Call policy of the module's tools, unless an override sets one.
-    pub policy: CallPolicy,
-    /// Call policy for reading the module's resources.
-    pub resources: CallPolicy,
-    /// Treatment of tools that nobody has approved.
-    pub pins: Pinning,
-}
-
-impl ModuleRule {
-    /// Returns a module with default settings.
-    pub fn new(name: impl Into<Arc<str>>, source: Arc<dyn Source>) -> Self {
-        Self {
-            name: name.into(),
-            description: String::new(),
-            selection: Arc::default(),
-            source,
-            about: Arc::default(),
-            registered: false,
-            origin: ConfigOrigin::File,
-            policy: CallPolicy::default(),
-            resources: CallPolicy::default(),
-            pins: Pinning::Off,
-        }
-    }
-}
-
-#[derive(Debug)]
-pub struct Module {
-    pub name: Arc<str>,
-    pub description: String,
-    pub source: Arc<dyn Source>,
-    pub listing: Option<Arc<Listing>>,
-    pub registered: bool,
-    pub origin: ConfigOrigin,
-    pub selection: Arc<Selection>,
-    pub tools: Vec<Tool>,
-    /// Tools hidden until somebody approves them.
-    pub held: Vec<HeldTool>,
-    /// Treatment of tools that nobody has approved.
-    pub pins: Pinning,
-    /// Names in the module's selection that its tool list does not have.
-    pub unresolved: Vec<Arc<str>>,
-    /// Call policy of the module's tools, unless an override sets one.
-    pub policy: CallPolicy,
-    /// Call policy for reading the module's resources.
-    pub resources: CallPolicy,
-    /// `true` if the module lacks an account: it is named, but not listed among the usable modules.
-    pub needs_login: bool,
-}
-
-#[derive(Clone, Debug)]
-pub struct Tool {
-    pub key: ToolKey,
-    /// Name after the module's override.
-    pub name: Arc<str>,
-    /// Names on the `direct` surface.
-    pub direct: DirectNames,
-    /// Definition under `name`.
-    pub definition: Raw,
-    pub arguments: Arc<[PresetArgument]>,
-    pub about: Arc<ToolMetadata>,
-    pub hints: ToolHints,
-    /// Risk according to the source's own annotations, unaffected by overrides.
-    pub risk: Risk,
-    pub policy: CallPolicy,
-    /// Definition as the source sent it.
-    pub original: Raw,
-    pub checker: Arc<ArgumentChecker>,
-    /// Reason why the tool cannot be called outside a category; `None` if it can.
-    pub disabled_reason: Option<DisabledReason>,
-}
-
-impl Tool {
-    pub fn is_enabled(&self) -> bool {
-        self.disabled_reason.is_none()
-    }
-
-    pub fn direct_definition(&self, length: NameLength) -> Raw {
-        renamed(&self.definition, &self.name, self.direct.of(length))
-    }
-}
-
-/// A prompt of one module.
-#[derive(Clone, Debug)]
-pub struct Prompt {
-    pub module: usize,
-    /// The prompt as its source sent it.
-    pub item: ListItem,
-    pub direct: DirectNames,
-}
-
-impl Prompt {
-    pub fn direct_definition(&self, length: NameLength) -> Raw {
-        renamed(&self.item.raw, &self.item.name, self.direct.of(length))
-    }
-}
+use input::CatalogInput;
+use module::needs_login;
+pub use module::{Module, Prompt, Tool};
+pub use module_rule::ModuleRule;
 
 #[derive(Debug, Default)]
 pub struct Catalog {
@@ -191,9 +86,9 @@ impl Catalog {
         let mut modules: Vec<Module> = input.modules.iter().map(|offer| Module::read(offer, &input, before)).collect();
         let resolved = input.categories.iter().map(|rule| Category::resolve(Arc::clone(rule), &modules, &input));
         let mut categories: Vec<Category> = resolved.filter(|category| input.shows(category)).collect();
-        switch::disable_by_category(&mut modules, &categories);
-        switch::disable_for_dependencies(&mut modules);
-        switch::disable_in_categories(&mut categories, &modules);
+        disable::disable_by_category(&mut modules, &categories);
+        disable::disable_for_dependencies(&mut modules);
+        disable::disable_in_categories(&mut categories, &modules);
         hide_arguments_hidden_in_categories(&mut modules, &categories);
         name_tools(&mut modules);
         let prompts = prompts(&modules);
@@ -311,33 +206,6 @@ impl Catalog {
 }
 
 impl Module {
-    /// Returns the version that the source reports.
-    pub fn version(&self) -> Option<String> {
-        self.listing.as_ref()?.version()
-    }
-
-    /// Returns `true` if the login state of the source is unchanged since the catalog was built.
-    pub fn is_login_state_unchanged(&self) -> bool {
-        self.needs_login == needs_login(&*self.source)
-    }
-
-    /// Returns the error for a module whose source has not returned its lists yet.
-    pub fn unlisted_error(&self) -> Error {
-        let message = match self.source.state() {
-            SourceState::Failing { reason, .. } => reason,
-            SourceState::NeedsLogin { .. } => {
-                let error = Error::new(ErrorKind::AccountRequired, format!("`{}` requires a login.", self.name));
-                return match self.source.login_hint() {
-                    Some(login_hint) => error.hint(login_hint),
-                    None => error,
-                };
-            }
-            _ => format!("Server `{}` has not returned its tool list yet.", self.name),
-        };
-        Error::new(ErrorKind::UpstreamUnavailable, message)
-            .hint("Try again in a moment, or use another module. `hikite doctor` shows the reason.")
-    }
-
     fn read(offer: &ModuleOffer, input: &CatalogInput, before: &Catalog) -> Self {
         let ModuleOffer { rule, listing, held } = offer;
         let held: Vec<HeldTool> = held.iter().map(|held| HeldTool::read(rule, held)).collect();
@@ -414,10 +282,6 @@ impl Tool {
 static NO_METADATA: LazyLock<Arc<ToolMetadata>> = LazyLock::new(Arc::default);
 static NO_ARGUMENTS: LazyLock<Arc<[PresetArgument]>> = LazyLock::new(|| [].into());
 
-fn needs_login(source: &dyn Source) -> bool {
-    matches!(source.state(), SourceState::NeedsLogin { .. })
-}
-
 /// Returns the `inputSchema` of a tool definition.
 pub fn schema_of(definition: &Raw) -> Option<Raw> {
     definition.object()?.get("inputSchema").cloned()
@@ -477,15 +341,4 @@ fn prompts(modules: &[Module]) -> Vec<Prompt> {
     });
     let names = name::assign(all.clone().map(|(at, item)| (&*modules[at].name, &*item.name, modules[at].needs_login)));
     all.zip(names).map(|((module, item), direct)| Prompt { module, item: item.clone(), direct }).collect()
-}
-
-/// Returns the definition with its name replaced; shares the bytes if the name is unchanged.
-pub(crate) fn renamed(definition: &Raw, name: &str, shown: &str) -> Raw {
-    if name == shown {
-        return definition.clone();
-    }
-    match Object::parse(definition) {
-        Ok(object) => object.with("name", shown).raw(),
-        Err(_) => definition.clone(),
-    }
 }

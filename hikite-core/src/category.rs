@@ -1,32 +1,23 @@
 //! Categories: named, described selections of tools across servers. A rule is what the config says; a category is that
 //! rule resolved against the known tool lists.
 
+pub(crate) mod rule;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::call_policy::{CallPolicy, ToolHints};
-use crate::catalog::{Module, renamed};
+use crate::catalog::input::CatalogInput;
+use crate::catalog::module::{Module, renamed};
 use crate::json::Raw;
 use crate::key::ToolKey;
 use crate::offer::HeldTool;
-use crate::origin::ConfigOrigin;
 use crate::permission::Permissions;
 use crate::pin::Pinning;
-use crate::restrict::CatalogInput;
 use crate::switch::{DisabledReason, Switches};
 use crate::tool_selection::{PresetArgument, Selection, ToolRef};
 
-#[derive(Clone, Debug)]
-pub struct CategoryRule {
-    pub name: Arc<str>,
-    pub description: String,
-    pub servers: Vec<Arc<str>>,
-    pub selection: Selection,
-    /// Usage note that is returned with the category's tools.
-    pub skill: Option<String>,
-    /// Origin of the configuration, which decides who may change the category.
-    pub origin: ConfigOrigin,
-}
+pub use rule::CategoryRule;
 
 #[derive(Clone, Debug)]
 pub struct Category {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::ModuleRule;
+use crate::catalog::module_rule::ModuleRule;
 use crate::key::ToolKey;
 use crate::listing::{ListItem, Listing};
 use crate::name::DirectNames;

@@ -38,6 +38,16 @@ impl Pattern {
     }
 }
 
+/// The text that `parse` reads.
+impl std::fmt::Display for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Glob(glob) => write!(f, "{}", glob.glob()),
+            Self::Regex(regex) => write!(f, "/{regex}/"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

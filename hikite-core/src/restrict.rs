@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::annotation;
 use crate::caller::TASKS;
 use crate::catalog::Catalog;
+use crate::catalog::input::CatalogInput;
 use crate::category::{Category, CategoryRule};
 use crate::json::{Object, Raw};
 use crate::key::ToolKey;
@@ -13,17 +14,6 @@ use crate::listing::{ListItem, Listing};
 use crate::offer::{HeldItem, ModuleOffer};
 use crate::permission::Permissions;
 use crate::risk::Risk;
-use crate::switch::Switches;
-
-/// Input from which a catalog is built.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CatalogInput {
-    pub(crate) modules: Vec<ModuleOffer>,
-    pub(crate) categories: Vec<Arc<CategoryRule>>,
-    pub(crate) switches: Switches,
-    /// Permissions of the caller; `None` allows everything.
-    pub(crate) permissions: Option<Arc<Permissions>>,
-}
 
 impl CatalogInput {
     /// Returns the input restricted to `permissions`. `whole` is the unrestricted catalog, which holds the risk of each
@@ -34,12 +24,6 @@ impl CatalogInput {
         let is_visible = |server: &Arc<str>| modules.iter().any(|offer| offer.rule.name == *server);
         let categories = self.categories.iter().filter_map(|rule| restricted_rule(rule, is_visible)).collect();
         Self { categories, modules, switches: self.switches.clone(), permissions: Some(Arc::clone(permissions)) }
-    }
-
-    /// Returns `true` if messages may mention a tool that is in no list.
-    pub(crate) fn may_mention(&self, module: &Arc<str>, tool: &Arc<str>) -> bool {
-        let key = || ToolKey::new(Arc::clone(module), Arc::clone(tool));
-        self.permissions.as_ref().is_none_or(|permissions| permissions.allows_unlisted(&key()))
     }
 
     /// Returns `true` if the category is visible. Without restrictions all are; otherwise only those with tools or with

@@ -90,11 +90,6 @@ pub use discovery::{Discovery, ListPage, ToolFilter, ToolListPage};
 pub use freshness::Freshness;
 pub use gateway::Gateway;
 pub use handle::process_of_result;
-pub use hikite_identity::{
-    self as identity, FederatedIdentity, Federation, FederationCallback, GATEWAY_ACCOUNT, Identity, IdentityProviders,
-    IssuerRule, Issuers, LoginRule, MasterKeySource, Optimization, Passkeys, People, PersonalToken, Project,
-    RETIRED_KEYS, RestoreSummary, RetiredKey, RotationSummary, SecretStore, StoredSecret, VaultFinding, VaultStatus,
-};
 pub use hikite_store::clock::{machine_clock, now_ms};
 pub use hikite_store::{AuditCursor, AuditFilter, AuditPage, AuditRow, AuditVerification, TrimEvidence};
 pub use lookup::Lookup;

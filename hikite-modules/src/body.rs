@@ -5,7 +5,7 @@ use bytes::Bytes;
 use hikite_core::json::{Object, Raw, write_string};
 use hikite_core::violation::step;
 
-use crate::definition::{DefinitionReader, RemainingArguments};
+use crate::definition_reader::{DefinitionReader, RemainingArguments};
 use crate::header::HeaderTemplates;
 use crate::reference::{ArgumentReference, text};
 use crate::template::TextTemplate;

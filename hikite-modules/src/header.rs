@@ -5,7 +5,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::violation::{self, Violation, step};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use crate::definition::DefinitionReader;
+use crate::definition_reader::DefinitionReader;
 use crate::template::{TemplatePiece, TextTemplate};
 
 /// Headers of the connection or the message framing, which tools may not set.

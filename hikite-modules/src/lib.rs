@@ -4,6 +4,7 @@ mod body;
 mod builtin;
 pub mod convert;
 mod definition;
+mod definition_reader;
 mod escape;
 mod expression;
 mod file;

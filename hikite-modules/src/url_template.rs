@@ -7,7 +7,7 @@ use hikite_core::violation::{self, Violation, step};
 use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
 
-use crate::definition::{DefinitionReader, RemainingArguments};
+use crate::definition_reader::{DefinitionReader, RemainingArguments};
 use crate::escape;
 use crate::reference::text;
 use crate::template::{TemplatePiece, TextTemplate};

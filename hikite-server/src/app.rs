@@ -5,31 +5,23 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use hikite_core::caller::SessionId;
-use hikite_core::json::Object;
 use hikite_core::limits::Limits;
-use hikite_core::pattern::Pattern;
-use hikite_core::rate::Rate;
-use hikite_core::secret::Secret;
 use hikite_core::share::Allowance;
 use hikite_egress::EgressClient;
 use hikite_gateway::share::SlotUsage;
 use hikite_gateway::trace::Tracer;
-use hikite_gateway::{Gateway, Nodes, Surfaces, SuspendedCalls};
-use serde_json::Value;
+use hikite_gateway::{Gateway, Nodes, SuspendedCalls};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::auth::Auth;
 use crate::bucket::Buckets;
 use crate::connection::Connections;
 use crate::login_throttle::LoginThrottle;
 use crate::mcp::{Channels, JournalBounds, OpenStreams, SessionTable, StatelessBackchannel, StatelessSessions};
-use crate::node::Peers;
-use crate::oauth::{AttemptLimits, OauthSettings};
-use crate::origin::Origins;
-use crate::proxy::TrustedProxies;
-use crate::tls::ServerTls;
+use crate::node::peers::Peers;
+use crate::oauth::attempt_limits::AttemptLimits;
+use crate::settings::ServerSettings;
 
 pub struct App {
     pub(crate) gateway: Arc<Gateway>,
@@ -62,40 +54,6 @@ pub struct App {
     pub(crate) retained_bytes: AtomicUsize,
 }
 
-/// The settings that a config reload may change.
-#[derive(Debug)]
-pub struct ServerSettings {
-    pub auth: Auth,
-    /// OAuth for users and their clients; `None` disables all of its routes.
-    pub oauth: Option<Arc<OauthSettings>>,
-    pub origins: Origins,
-    /// The proxies whose forwarding headers are trusted.
-    pub proxies: TrustedProxies,
-    /// The server certificate; `None` serves plaintext HTTP.
-    pub tls: Option<ServerTls>,
-    /// The surfaces of a client that does not choose any.
-    pub surfaces: Surfaces,
-    /// Client names that accept no tool names over 64 characters.
-    pub short_names: Vec<Pattern>,
-    /// Request rate limit per caller; `None` is unlimited.
-    pub rate: Option<Rate>,
-    /// Token that grants access to `/metrics` only.
-    pub metrics_token: Option<Secret>,
-    /// Client ID metadata document for the authorization servers of upstreams, if this instance has a public address.
-    pub document: Option<Value>,
-}
-
-impl ServerSettings {
-    /// Returns the surfaces for a client with this `clientInfo`.
-    pub(crate) fn surfaces_for(&self, surfaces: Surfaces, client: Option<&Object>) -> Surfaces {
-        if self.short_names.is_empty() {
-            return surfaces;
-        }
-        let name = client.and_then(|client| client.text("name")).unwrap_or_default().to_ascii_lowercase();
-        surfaces.with_short_names(self.short_names.iter().any(|pattern| pattern.matches(&name)))
-    }
-}
-
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("App").finish_non_exhaustive()
@@ -109,6 +67,7 @@ impl App {
         settings: ServerSettings,
         stopping: CancellationToken,
     ) -> Arc<Self> {
+        let started = Instant::now();
         let app = Arc::new(Self {
             suspended_calls: SuspendedCalls::new(
                 gateway.seal().clone(),
@@ -120,7 +79,7 @@ impl App {
             streams: OpenStreams::new(&limits),
             connections: Connections::new(&limits),
             buckets: Buckets::default(),
-            login_throttle: LoginThrottle::default(),
+            login_throttle: LoginThrottle::new(limits.failed_logins, started),
             attempt_limits: AttemptLimits::default(),
             sessions: SessionTable::new(&limits, gateway.seal().clone()),
             channels: Channels::default(),
@@ -131,7 +90,7 @@ impl App {
             stopping,
             leaving: CancellationToken::new(),
             peers: OnceLock::new(),
-            started: Instant::now(),
+            started,
             next_session: AtomicU64::new(1),
             open_sessions: AtomicU32::new(0),
             retained_bytes: AtomicUsize::new(0),

@@ -10,8 +10,7 @@ use axum::response::Response;
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::secret::Secret;
-use hikite_gateway::People;
-use hikite_gateway::identity::BearerLookup;
+use hikite_identity::{BearerLookup, People};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
 use subtle::ConstantTimeEq;
@@ -22,6 +21,7 @@ use crate::connection::ClientAddress;
 use crate::error_response::error_response;
 use crate::mcp::sender;
 use crate::request_context::{CallerProof, RequestContext};
+use crate::settings::Auth;
 
 /// Prefix of the tokens that hikite issues: 256 random bits, so they cannot be guessed.
 const TOKEN_PREFIX: &str = "hk_";
@@ -29,14 +29,6 @@ const TOKEN_PREFIX: &str = "hk_";
 const JWT_PREFIX: &str = "ey";
 /// Prefix of the local token, whose holder is the owner.
 const LOCAL_TOKEN_PREFIX: &str = "hk_local_";
-
-#[derive(Clone, Debug)]
-pub enum Auth {
-    /// The holder of the local token is the owner.
-    Token(Secret),
-    /// No authentication: whoever connects is the owner. Allowed only on loopback addresses and only if configured.
-    None,
-}
 
 /// Authenticates a request. The body of a POST to `/mcp` without a bearer token is read for a token in `_meta`.
 pub(crate) async fn caller(app: &App, request: &mut Request, is_mcp: bool) -> Result<(Caller, CallerProof), Response> {
@@ -172,13 +164,13 @@ async fn look_up_jwt(app: &App, token: &str) {
 fn authenticate(app: &App, token: &str, peer: Option<IpAddr>) -> Result<Caller, Response> {
     match known(app, token).map_err(error_response)? {
         Some(caller) if token.starts_with(TOKEN_PREFIX) || token.starts_with(JWT_PREFIX) => Ok(caller),
-        Some(caller) => app.login_throttle.look(peer, app).map(|()| caller).map_err(error_response),
+        Some(caller) => app.login_throttle.look(peer).map(|()| caller).map_err(error_response),
         None => Err(authentication_failed(app, peer)),
     }
 }
 
 fn authentication_failed(app: &App, peer: Option<IpAddr>) -> Response {
-    match app.login_throttle.note(peer, app) {
+    match app.login_throttle.note(peer) {
         Ok(()) => unauthorised(),
         Err(too_many) => error_response(too_many),
     }

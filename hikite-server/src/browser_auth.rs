@@ -13,11 +13,11 @@ use http::header::HOST;
 use http::{Extensions, HeaderMap, Method, Uri};
 
 use crate::app::App;
-use crate::auth::Auth;
 use crate::connection::ClientAddress;
 use crate::error_response::error_response;
 use crate::oauth::LoggedInUser;
 use crate::request_context::{BrowserLogin, CallerProof, RequestContext};
+use crate::settings::Auth;
 use crate::{health, oauth, rate};
 
 /// Adds the visitor to the request, or returns a redirect to the login or a 404.

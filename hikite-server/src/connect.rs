@@ -20,10 +20,11 @@ use http::{HeaderMap, StatusCode, Uri};
 
 use self::page::{AcceptedProofs, ConnectPage};
 use crate::app::App;
-use crate::auth::{self, Auth};
+use crate::auth;
 use crate::connection::ClientAddress;
 use crate::oauth::text::PageLanguage;
 use crate::oauth::{self, FormFields};
+use crate::settings::Auth;
 
 const COOKIE_NAME: &str = "hikite_connect";
 const COOKIE_SECONDS: u32 = 900;
@@ -86,11 +87,11 @@ pub(crate) async fn redirect_to_provider(
             Opener::MustLogIn => return Ok(oauth::redirect_to_login(&uri)),
             Opener::MustProve(proof) => {
                 let peer = peer.map(|Extension(peer)| peer.address);
-                app.login_throttle.look(peer, &app)?;
+                app.login_throttle.look(peer)?;
                 let fields = FormFields::of(&app, &headers, body).await.unwrap_or_default();
                 let shown = fields.get("proof").unwrap_or_default();
                 if !proves(&app, &waiting, &link, shown).await? {
-                    app.login_throttle.note(peer, &app)?;
+                    app.login_throttle.note(peer)?;
                     let wrong = AcceptedProofs { is_wrong: true, ..proof };
                     return Ok(page.question(&waiting, &name(&app, &waiting), Some((wrong, &uri))));
                 }

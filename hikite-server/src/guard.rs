@@ -54,7 +54,7 @@ impl GuardLayer {
 
     /// Handles a request from first check to finished response.
     async fn pass<S: GuardedService>(self, mut request: Request, mut service: S) -> Result<Response, Infallible> {
-        proxy::apply_forwarding(&self.app, &mut request);
+        proxy::apply_forwarding(&self.app.settings.load().proxies, &mut request);
         let operation = HttpOperation::begin(&self.app, &request);
         let answered = async {
             let mut response_context = ResponseContext::default();
@@ -79,7 +79,7 @@ impl GuardLayer {
         operation: &HttpOperation,
         response_context: &mut ResponseContext,
     ) -> Result<(), Response> {
-        response_context.page = origin::check(&self.app, request)?;
+        response_context.page = origin::check(&self.app.settings.load().origins, request)?;
         self.authenticate(request, operation, response_context).await?;
         // A public route does not authenticate the connection.
         if !matches!(self.needs, RequiredAuth::Nothing | RequiredAuth::Oauth)

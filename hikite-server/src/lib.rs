@@ -29,6 +29,7 @@ pub mod request_id;
 mod rest;
 mod revocation;
 mod router;
+mod settings;
 mod staleness;
 mod startup;
 #[cfg(test)]
@@ -36,11 +37,10 @@ mod test_app;
 mod tls;
 
 pub use accept::serve;
-pub use app::{App, ServerSettings};
-pub use auth::Auth;
+pub use app::App;
 pub use mcp::serve_stdio;
-pub use oauth::{ClientMetadataMode, OauthSettings};
 pub use origin::Origins;
 pub use proxy::TrustedProxies;
+pub use settings::{Auth, ClientMetadataMode, OauthSettings, ServerSettings};
 pub use startup::serve_until;
 pub use tls::{ServerTls, ServerTlsError};

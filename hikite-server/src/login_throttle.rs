@@ -5,34 +5,40 @@ use std::time::Duration;
 
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::rate::Rate;
+use tokio::time::Instant;
 
-use crate::app::App;
 use crate::bucket::Buckets;
 use crate::error_response::whole_seconds;
 
 /// Window of the throttle; the count is a configured limit.
 const WINDOW: Duration = Duration::from_secs(60);
-#[derive(Debug, Default)]
-pub(crate) struct LoginThrottle(Buckets<IpAddr>);
+
+#[derive(Debug)]
+pub(crate) struct LoginThrottle {
+    failures: Buckets<IpAddr>,
+    /// Allowed failures; `None` disables the throttle.
+    rate: Option<Rate>,
+    started: Instant,
+}
 
 impl LoginThrottle {
+    /// Allows `count` failures per window; zero disables the throttle.
+    pub(crate) fn new(count: u32, started: Instant) -> Self {
+        let rate = (count > 0).then_some(Rate { count, per: WINDOW });
+        Self { failures: Buckets::default(), rate, started }
+    }
+
     /// Records a failed authentication; an error if there were too many before it.
-    pub(crate) fn note(&self, peer: Option<IpAddr>, app: &App) -> Result<(), Error> {
-        let (Some(peer), Some(rate)) = (peer.map(place), rate(app)) else { return Ok(()) };
-        self.0.take(&peer, rate, app.started.elapsed()).0.map_err(too_many)
+    pub(crate) fn note(&self, peer: Option<IpAddr>) -> Result<(), Error> {
+        let (Some(peer), Some(rate)) = (peer.map(place), self.rate) else { return Ok(()) };
+        self.failures.take(&peer, rate, self.started.elapsed()).0.map_err(too_many)
     }
 
     /// Returns an error while requests from this address are refused.
-    pub(crate) fn look(&self, peer: Option<IpAddr>, app: &App) -> Result<(), Error> {
-        let (Some(peer), Some(rate)) = (peer.map(place), rate(app)) else { return Ok(()) };
-        self.0.look(&peer, rate, app.started.elapsed()).map_err(too_many)
+    pub(crate) fn look(&self, peer: Option<IpAddr>) -> Result<(), Error> {
+        let (Some(peer), Some(rate)) = (peer.map(place), self.rate) else { return Ok(()) };
+        self.failures.look(&peer, rate, self.started.elapsed()).map_err(too_many)
     }
-}
-
-/// Returns the configured rate; a limit of zero disables the throttle.
-fn rate(app: &App) -> Option<Rate> {
-    let count = app.limits.failed_logins;
-    (count > 0).then_some(Rate { count, per: WINDOW })
 }
 
 /// Formats an IPv4 address, or the /64 network of an IPv6 address.

@@ -1,5 +1,6 @@
 //! MCP towards clients: sessions, stateless requests, methods and transports.
 
+pub(crate) mod body;
 mod call;
 mod capability;
 pub(crate) mod http;

@@ -3,40 +3,22 @@
 
 mod forward;
 mod peer_token;
-
-use std::sync::Arc;
+pub(crate) mod peers;
 
 use axum::body::Body;
 use axum::extract::Request;
 use hikite_core::error::Error;
 use hikite_core::source::CallOrigin;
-use hikite_egress::EgressClient;
-use hikite_gateway::Nodes;
 use http::uri::PathAndQuery;
 
 use crate::app::App;
-use crate::mcp::http::read;
+use crate::mcp::body::read;
 use crate::request_context::RequestContext;
-use peer_token::PeerAuthenticator;
-
 pub(crate) use forward::{ForwardError, ForwardedRequest};
+pub(crate) use peers::Peers;
 
 /// Path prefix of requests between nodes.
 pub(crate) const PREFIX: &str = "/node";
-
-pub(crate) struct Peers {
-    pub(crate) nodes: Arc<Nodes>,
-    authenticator: PeerAuthenticator,
-    client: EgressClient,
-    /// Serialises taking over sessions.
-    pub(crate) takeover: tokio::sync::Mutex<()>,
-}
-
-impl Peers {
-    pub(crate) fn new(nodes: Arc<Nodes>, key: [u8; 32], client: EgressClient) -> Self {
-        Self { nodes, authenticator: PeerAuthenticator::new(key), client, takeover: tokio::sync::Mutex::default() }
-    }
-}
 
 /// Authenticates a request from another node. Reads its body to verify the token.
 pub(crate) async fn admit(

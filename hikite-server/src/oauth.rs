@@ -2,6 +2,7 @@
 //! context (client address, login, public name) and the pages. All endpoints are public and reveal nothing about
 //! upstreams.
 
+pub(crate) mod attempt_limits;
 mod authorize;
 mod client;
 mod client_document;
@@ -27,19 +28,16 @@ pub(crate) mod text;
 mod throttle;
 mod token;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::response::Response;
 use axum::routing::{get, post};
 use hikite_core::error::Error;
-use hikite_egress::EgressClient;
-use hikite_gateway::identity::{TokenTerms, User};
+use hikite_identity::User;
 use http::{HeaderMap, Uri};
 
 use crate::app::App;
-use crate::bucket::Buckets;
 use crate::request_context::BrowserLogin;
 pub(crate) use fields::FormFields;
 pub(crate) use public_url::PublicUrl;
@@ -74,43 +72,6 @@ pub(crate) async fn logged_in_user(app: &App, headers: &HeaderMap) -> Result<Opt
 /// Redirects a browser to the login page, and back afterwards.
 pub(crate) fn redirect_to_login(uri: &Uri) -> Response {
     login::redirect_to_login(&uri.to_string())
-}
-
-/// The OAuth settings.
-#[derive(Clone, Debug)]
-pub struct OauthSettings {
-    /// Issuer and lifetime of tokens.
-    pub terms: TokenTerms,
-    /// `true` if there is no public name; then any loopback name that a client uses is accepted.
-    pub is_local: bool,
-    pub cimd: ClientMetadataMode,
-    /// `true` if dynamic client registration is allowed.
-    pub registration: bool,
-    /// HTTP client for client ID metadata documents, whose addresses are chosen by strangers.
-    pub client: EgressClient,
-}
-
-/// Support for client ID metadata documents (CIMD).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientMetadataMode {
-    /// Well-known clients use their bundled metadata; others are fetched.
-    Auto,
-    /// All are fetched; bundled metadata is the fallback.
-    On,
-    Off,
-}
-
-/// Rate limits of endpoints that could be abused.
-#[derive(Debug, Default)]
-pub(crate) struct AttemptLimits {
-    /// Wrong passwords, by user name.
-    names: Buckets<Arc<str>>,
-    /// Client registrations, by address.
-    registrations: Buckets<IpAddr>,
-    /// Fetched client metadata documents, by address.
-    lookups: Buckets<IpAddr>,
-    /// Stored login and passkey challenges, by address.
-    challenges: Buckets<IpAddr>,
 }
 
 pub(crate) fn routes() -> Router<Arc<App>> {

@@ -13,7 +13,6 @@ use http::header::{
 };
 use http::{HeaderMap, Method, StatusCode};
 
-use crate::app::App;
 use crate::error_response::error_response;
 use crate::proxy::ForwardedHost;
 
@@ -41,9 +40,9 @@ const PREFLIGHT_AGE: &str = "600";
 
 /// Checks Host and Origin. Returns the allowed origin, if there is one, or the response to a preflight or refused
 /// request.
-pub(crate) fn check(app: &App, request: &Request) -> Result<Option<HeaderValue>, Response> {
+pub(crate) fn check(origins: &Origins, request: &Request) -> Result<Option<HeaderValue>, Response> {
     let forwarded_host = request.extensions().get::<ForwardedHost>().map(|forwarded_host| &*forwarded_host.0);
-    let page = app.settings.load().origins.check(request.headers(), forwarded_host).map_err(|what| {
+    let page = origins.check(request.headers(), forwarded_host).map_err(|what| {
         let error = Error::new(ErrorKind::Authorization, format!("The {what} of this request is not allowed."));
         let hint = "If it is yours, add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors`.";
         error_response(error.hint(hint))

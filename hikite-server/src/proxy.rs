@@ -8,7 +8,6 @@ use hikite_egress::IpNetwork;
 use http::HeaderMap;
 use http::header::{FORWARDED, HeaderName};
 
-use crate::app::App;
 use crate::connection::ClientAddress;
 
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -37,16 +36,15 @@ impl TrustedProxies {
 }
 
 /// Replaces the client address and scheme of a request by those that a trusted proxy forwarded.
-pub(crate) fn apply_forwarding(app: &App, request: &mut Request) {
-    let settings = app.settings.load();
-    if settings.proxies.0.is_empty() {
+pub(crate) fn apply_forwarding(proxies: &TrustedProxies, request: &mut Request) {
+    if proxies.0.is_empty() {
         return;
     }
     let Some(peer) = request.extensions().get::<ClientAddress>().copied() else { return };
-    if !settings.proxies.trusts(peer.address) {
+    if !proxies.trusts(peer.address) {
         return;
     }
-    let forwarding_info = forwarding_info(&settings.proxies, peer.address, request.headers());
+    let forwarding_info = forwarding_info(proxies, peer.address, request.headers());
     let is_secure = forwarding_info.is_secure.unwrap_or(peer.is_secure);
     let (client, asked) = (forwarding_info.client, forwarding_info.host.map(|host| ForwardedHost(host.into())));
     request.extensions_mut().insert(ClientAddress { address: client, is_secure });

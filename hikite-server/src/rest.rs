@@ -35,7 +35,7 @@ use axum::extract::rejection::PathRejection;
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
-use hikite_gateway::Identity;
+use hikite_identity::Identity;
 use http::StatusCode;
 use http::header::{HeaderValue, LOCATION};
 

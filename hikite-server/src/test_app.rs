@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use hikite_core::limits::Limits;
 use hikite_core::signer::HmacSigner;
-use hikite_gateway::{GatewayBuilder, Identity, People, RegistryStore, SecretStore, Surface, Surfaces};
+use hikite_gateway::{GatewayBuilder, RegistryStore, Surface, Surfaces};
+use hikite_identity::{Identity, People, SecretStore};
 use hikite_store::{Store, StoreUrl};
 use hikite_vault::{KeyRing, MasterKey};
 use tokio_util::sync::CancellationToken;

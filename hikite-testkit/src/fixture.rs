@@ -11,6 +11,7 @@ mod handler;
 mod imitation;
 mod options;
 mod outbox;
+mod question;
 mod rpc;
 mod server;
 mod session;

@@ -16,7 +16,6 @@ use serde_json::Value;
 use tower::util::BoxCloneSyncService;
 use tower::{Service, ServiceExt};
 
-use crate::error_text::code_of;
 use crate::visitor::Visitor;
 
 /// Maximum length of an API response.
@@ -149,6 +148,22 @@ fn refuse(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response
+}
+
+/// Returns the error code of a response without an error body.
+fn code_of(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::BAD_REQUEST => "VALIDATION_ERROR",
+        StatusCode::UNAUTHORIZED => "AUTHENTICATION_ERROR",
+        StatusCode::FORBIDDEN => "AUTHORIZATION_ERROR",
+        StatusCode::NOT_FOUND => "NOT_FOUND",
+        StatusCode::CONFLICT => "CONFLICT",
+        StatusCode::PAYLOAD_TOO_LARGE => "PAYLOAD_TOO_LARGE",
+        StatusCode::TOO_MANY_REQUESTS => "RATE_LIMIT_EXCEEDED",
+        StatusCode::BAD_GATEWAY => "UPSTREAM_UNAVAILABLE",
+        StatusCode::SERVICE_UNAVAILABLE => "OVERLOADED",
+        _ => "INTERNAL_ERROR",
+    }
 }
 
 #[cfg(test)]

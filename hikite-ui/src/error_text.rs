@@ -2,7 +2,6 @@
 //! English; on a Japanese page they follow the translated summary.
 
 use hikite_core::language::Language;
-use http::StatusCode;
 
 use crate::api::ApiError;
 use crate::context::PageContext;
@@ -81,22 +80,6 @@ pub fn error_text(language: Language, code: &str) -> ErrorText {
     let (summary, next_step) =
         known.unwrap_or((translatable("Request failed"), translatable("Reload the page and try again.")));
     ErrorText { summary: say(language, summary), next_step: say(language, next_step) }
-}
-
-/// Returns the error code of a response without an error body.
-pub(crate) fn code_of(status: StatusCode) -> &'static str {
-    match status {
-        StatusCode::BAD_REQUEST => "VALIDATION_ERROR",
-        StatusCode::UNAUTHORIZED => "AUTHENTICATION_ERROR",
-        StatusCode::FORBIDDEN => "AUTHORIZATION_ERROR",
-        StatusCode::NOT_FOUND => "NOT_FOUND",
-        StatusCode::CONFLICT => "CONFLICT",
-        StatusCode::PAYLOAD_TOO_LARGE => "PAYLOAD_TOO_LARGE",
-        StatusCode::TOO_MANY_REQUESTS => "RATE_LIMIT_EXCEEDED",
-        StatusCode::BAD_GATEWAY => "UPSTREAM_UNAVAILABLE",
-        StatusCode::SERVICE_UNAVAILABLE => "OVERLOADED",
-        _ => "INTERNAL_ERROR",
-    }
 }
 
 impl ApiError {

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use hikite_egress::{EgressClient, RequestBody, ResponseBody, read};
-use http::{Request, Response};
+use hikite_core::error::{Error, ErrorKind};
+use hikite_egress::{EgressClient, RequestBody, ResponseBody, SendError, read};
+use http::{Request, Response, Uri};
 
-use crate::error::UpstreamError;
-use crate::http::failure;
+use crate::error::{FailureReason, UpstreamError};
 use crate::oauth::{Authorization, SentTokens};
 
 /// Attempts per request.
@@ -53,4 +53,33 @@ async fn renew_token(
     let (status, headers) = (refusal.status(), refusal.headers().clone());
     let _ = read(refusal.into_body(), REFUSAL_BYTES).await;
     authorization.refused(status, &headers, sent_tokens).await.map_err(UpstreamError::unsent)
+}
+
+/// Returns the error for a response over `limits.answer_bytes`.
+pub(crate) fn too_large(name: &str, limit: usize) -> Error {
+    Error::new(ErrorKind::PayloadTooLarge, format!("The response of `{name}` is larger than {limit} bytes."))
+        .hint("Ask for less, or raise `limits.answer_bytes`.")
+}
+
+/// Converts a transport error. The URL goes only to the log.
+pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> UpstreamError {
+    let unavailable = |what: &str| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` {what}."));
+    let error = match error {
+        SendError::Connect(reason) => {
+            let error = unavailable("cannot be reached").because(format!("{}: {reason}", origin(url)));
+            return UpstreamError::new(FailureReason::Unreachable, error);
+        }
+        SendError::TooLarge(limit) => too_large(name, *limit),
+        SendError::Certificates(_) => {
+            unavailable("cannot be reached: the system's certificates cannot be read").because(error.to_string())
+        }
+        SendError::Refused => unavailable("cannot be reached: its address is not allowed"),
+        SendError::Transfer(reason) => unavailable("failed: the connection was lost").because(reason.as_str()),
+    };
+    error.into()
+}
+
+/// Returns scheme and host: the loggable part of a URL, whose path or query may contain a key.
+fn origin(url: &Uri) -> String {
+    format!("{}://{}", url.scheme_str().unwrap_or("http"), url.authority().map_or("", |a| a.as_str()))
 }

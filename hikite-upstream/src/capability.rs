@@ -9,51 +9,48 @@ use hikite_core::caller::{ClientCapabilities, Session};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
 
+use crate::connection::retire::RetireReason;
 use crate::connection::{Connection, ConnectionPurpose};
 use crate::definition::ConnectionSharing;
-use crate::retire::RetireReason;
 use crate::upstream::UpstreamInner;
 
-impl UpstreamInner {
-    /// Sets the capabilities of a shared connection: all for an unlisted stdio server, else those of the first caller,
-    /// unless the server is known to ask questions. A question goes only to the caller it belongs to; after the first
-    /// one, callers that can answer get their own processes.
-    pub(crate) fn declare_capabilities(&self, connection: &Connection, caller: Option<&CallContext>) {
-        let known = self.sends_requests.load(Ordering::Relaxed) || self.capabilities_exceeded.load(Ordering::Relaxed);
-        let unknown = self.definition.share == ConnectionSharing::Auto && !known;
-        if unknown && self.definition.transport.is_stdio() && self.listing.load().is_none() {
-            connection.opened_for_lists.store(true, Ordering::Relaxed);
-            let _ = connection.starter_capabilities.set(ClientCapabilities::all());
-        } else if let Some(caller) = caller.filter(|caller| unknown && caller.session.client_capabilities.any()) {
-            // Extensions are left out: only the client itself can use them.
-            let client_capabilities =
-                ClientCapabilities { extensions: None, ..caller.session.client_capabilities.clone() };
-            let _ = connection.starter_capabilities.set(client_capabilities);
-        }
+/// Sets the capabilities of a shared connection: all for an unlisted stdio server, else those of the first caller,
+/// unless the server is known to ask questions. A question goes only to the caller it belongs to; after the first
+/// one, callers that can answer get their own processes.
+pub(crate) fn declare(upstream: &UpstreamInner, connection: &Connection, caller: Option<&CallContext>) {
+    let known =
+        upstream.lists.sends_requests.load(Ordering::Relaxed) || upstream.capabilities_exceeded.load(Ordering::Relaxed);
+    let unknown = upstream.definition.share == ConnectionSharing::Auto && !known;
+    if unknown && upstream.definition.transport.is_stdio() && upstream.lists.listing.load().is_none() {
+        connection.opened_for_lists.store(true, Ordering::Relaxed);
+        let _ = connection.starter_capabilities.set(ClientCapabilities::all());
+    } else if let Some(caller) = caller.filter(|caller| unknown && caller.session.client_capabilities.any()) {
+        // Extensions are left out: only the client itself can use them.
+        let client_capabilities = ClientCapabilities { extensions: None, ..caller.session.client_capabilities.clone() };
+        let _ = connection.starter_capabilities.set(client_capabilities);
     }
+}
 
-    /// Retires a shared connection whose declared capabilities exceed those of this session, and returns `true` if it
-    /// did. The process that read the lists serves all callers until it asks a question: most servers never do, and
-    /// would all be started twice.
-    pub(crate) fn retire_if_capabilities_exceeded(&self, connection: &Arc<Connection>, session: &Session) -> bool {
-        let Some(declared) = declared(connection) else { return false };
-        let fits =
-            connection.opened_for_lists.load(Ordering::Relaxed) || covers(&session.client_capabilities, declared);
-        if !self.sends_requests.load(Ordering::Relaxed) && fits {
-            return false;
-        }
-        self.capabilities_exceeded.store(true, Ordering::Relaxed);
-        // Another call may have retired it already; this one needs a new connection all the same.
+/// Retires a shared connection whose declared capabilities exceed those of this session, and returns `true` if it
+/// did. The process that read the lists serves all callers until it asks a question: most servers never do, and
+/// would all be started twice.
+pub(crate) fn retire_if_exceeded(upstream: &UpstreamInner, connection: &Arc<Connection>, session: &Session) -> bool {
+    let Some(declared) = declared(connection) else { return false };
+    let fits = connection.opened_for_lists.load(Ordering::Relaxed) || covers(&session.client_capabilities, declared);
+    if !upstream.lists.sends_requests.load(Ordering::Relaxed) && fits {
+        return false;
+    }
+    upstream.capabilities_exceeded.store(true, Ordering::Relaxed);
+    // Another call may have retired it already; this one needs a new connection all the same.
+    connection.retire(RetireReason::CapabilitiesExceeded);
+    true
+}
+
+/// Retires a shared connection that declared capabilities: the server is now known to ask, and other callers may
+/// lack them.
+pub(crate) fn retire_declared(upstream: &UpstreamInner) {
+    if let Some(connection) = upstream.slots.shared.live().filter(|connection| declared(connection).is_some()) {
         connection.retire(RetireReason::CapabilitiesExceeded);
-        true
-    }
-
-    /// Retires a shared connection that declared capabilities: the server is now known to ask, and other callers may
-    /// lack them.
-    pub(crate) fn retire_declared(&self) {
-        if let Some(connection) = self.shared.live().filter(|connection| declared(connection).is_some()) {
-            connection.retire(RetireReason::CapabilitiesExceeded);
-        }
     }
 }
 

@@ -1,8 +1,17 @@
 //! A live connection to a server, independent of its transport. It matches responses to requests; messages that the
 //! server initiates are handled in `inbound`.
 
+pub(crate) mod handshake;
+pub(crate) mod inbound;
+mod listen;
+pub(crate) mod listing;
+mod question;
+pub(crate) mod request_meta;
+pub(crate) mod retire;
+pub(crate) mod subscription;
+
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -19,22 +28,24 @@ use hikite_wire::handshake::InitializeResult;
 use hikite_wire::message::MessageId;
 use http::HeaderMap;
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 use crate::level::SessionLogLevels;
-use crate::list_change::ConnectionListing;
-use crate::listen::ListenState;
 use crate::outbound::Outbound;
-use crate::pending::{PendingRequests, RequestOutcome};
-use crate::retire::Retirement;
+use crate::pending::{PendingRequest, PendingRequests, RequestOutcome};
 use crate::tasks::inbox::TaskInboxes;
 use crate::tasks::running::RunningTasks;
 use crate::trace_context;
+
+use listen::ListenState;
+use listing::ConnectionListing;
+use request_meta::StatelessMeta;
+use retire::Retirement;
+use subscription::Subscriptions;
 
 /// Purpose of a connection. It decides which client can be asked through it.
 #[derive(Clone, Debug)]
@@ -61,7 +72,7 @@ pub(crate) struct Connection {
     pub(crate) lists_changed: AtomicBool,
     /// Listing state of this connection.
     pub(crate) listing_state: ConnectionListing,
-    pub(crate) subscriptions: Mutex<HashMap<String, HashSet<SessionId>>>,
+    pub(crate) subscriptions: Subscriptions,
     /// Sessions that have called through this connection, and the subject of each.
     pub(crate) calling_sessions: Mutex<HashMap<SessionId, Arc<str>>>,
     /// Latest call of the owning session, used to route messages that the server sends between calls.
@@ -102,15 +113,8 @@ pub(crate) struct Handshake {
     pub(crate) runs_tasks: bool,
 }
 
-/// A pending request: its id and the receiver of its response.
-#[derive(Debug)]
-pub(crate) struct PendingRequest {
-    pub(crate) id: u64,
-    /// Origin of the call that the request belongs to.
-    pub(crate) origin: CallOrigin,
-    answer: oneshot::Receiver<RequestOutcome>,
-}
-
+/// JSON-RPC "method not found", the reply of a client without the capability.
+const NOT_SUPPORTED: i32 = -32601;
 /// Timeout of a request whose response nobody waits for.
 pub(crate) const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -153,7 +157,7 @@ impl Connection {
             closed,
             lists_changed: AtomicBool::new(false),
             listing_state: ConnectionListing::default(),
-            subscriptions: Mutex::default(),
+            subscriptions: Subscriptions::default(),
             calling_sessions: Mutex::default(),
             latest_call: Mutex::default(),
             starter_capabilities: OnceLock::new(),
@@ -197,6 +201,15 @@ impl Connection {
             .is_some_and(|initialize_result| initialize_result.capabilities.get(capability).is_some())
     }
 
+    /// Returns the capabilities that the connection declares.
+    pub(crate) fn declared_capabilities(&self) -> ClientCapabilities {
+        match &self.purpose {
+            ConnectionPurpose::Lists => ClientCapabilities::all(),
+            ConnectionPurpose::Shared => self.starter_capabilities.get().cloned().unwrap_or_default(),
+            ConnectionPurpose::Owned(session) => session.client_capabilities.clone(),
+        }
+    }
+
     /// Returns `true` if the server speaks the stateless revision 2026-07-28. Always `false` before the handshake.
     pub(crate) fn is_stateless(&self) -> bool {
         self.handshake_done.get().is_some_and(|handshake_done| handshake_done.stateless)
@@ -227,7 +240,7 @@ impl Connection {
     ) -> Result<Raw, UpstreamError> {
         if self.is_stateless() {
             // Boxed to keep it out of the future of a call to a server with sessions.
-            let request_meta = self.request_meta(context.as_ref());
+            let request_meta = StatelessMeta::for_request(self, context.as_ref());
             let params = params.unwrap_or_default();
             return Box::pin(self.request_stateless(method, params, context, request_meta)).await;
         }
@@ -287,7 +300,7 @@ impl Connection {
             }
         };
         self.pending.forget(id);
-        self.became_idle();
+        self.retirement.became_idle();
         Ok(outcome?.map_err(Error::from_upstream)?)
     }
 
@@ -307,6 +320,11 @@ impl Connection {
         if let Some(outbound) = self.outbound.get() {
             outbound.send(message);
         }
+    }
+
+    /// Answers a question of the server with an error.
+    pub(crate) fn refuse(&self, id: &MessageId, reason: &str) {
+        self.send(encode::error(Some(id), &encode::error_object(NOT_SUPPORTED, reason)));
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -363,12 +381,12 @@ impl Connection {
     /// Closes the connection if it has not been used since `before` and has no pending requests or subscriptions. A
     /// concurrent request either keeps it open or is not sent.
     pub(crate) fn close_if_idle(&self, before: Instant) -> bool {
-        let unused = *self.last_used.lock() < before && self.subscriptions.lock().is_empty();
+        let unused = *self.last_used.lock() < before && self.subscriptions.is_empty();
         let unused = unused && !self.has_session_listing();
         let idle = unused && !self.is_needed() && self.pending.close_if_empty();
         if idle {
             let reason = format!("`{}` was stopped because it was idle.", self.name);
-            self.close(UpstreamError::NotSent(Error::new(ErrorKind::UpstreamUnavailable, reason).into()));
+            self.close(UpstreamError::new(FailureReason::NotSent, Error::new(ErrorKind::UpstreamUnavailable, reason)));
         }
         idle
     }
@@ -382,7 +400,7 @@ impl Connection {
 
     /// Returns the error of a request that came after the end.
     fn not_sent(&self) -> UpstreamError {
-        UpstreamError::NotSent(self.close_reason().into_error())
+        UpstreamError::new(FailureReason::NotSent, self.close_reason().error)
     }
 
     /// Returns the start of the latest call, or the time of opening.
@@ -432,7 +450,7 @@ impl Drop for CancelRequestOnDrop<'_> {
         if self.connection.pending.abandon(self.id) && self.notify_server && self.connection.is_open() {
             self.connection.send_cancelled(self.id);
         }
-        self.connection.became_idle();
+        self.connection.retirement.became_idle();
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod stream;
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,18 +18,15 @@ use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use parking_lot::RwLock;
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::authorized_client::AuthorizedClient;
-use crate::connection::Connection;
-use crate::error::UpstreamError;
-use crate::handshake_steps::HandshakeSteps;
-use crate::outbound::Outbound;
+use crate::authorized_client::{AuthorizedClient, failure};
+use crate::error::{FailureReason, UpstreamError};
 use crate::pending::UpstreamResponse;
 use crate::retry_after;
 use crate::revision;
 use crate::trace_context;
+use crate::transport::TransportContext;
 
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -45,48 +42,39 @@ pub(crate) struct HttpSender {
     inner: Arc<HttpInner>,
 }
 
-#[derive(Debug)]
 struct HttpInner {
-    name: Arc<str>,
     authorized_client: AuthorizedClient,
     url: Uri,
     /// Headers of every request: those of the definition, then session and revision once they are known.
     headers: RwLock<HeaderMap>,
-    connection: Weak<Connection>,
-    closed: CancellationToken,
-    tasks: TaskTracker,
+    context: TransportContext,
+    receive: MessageHandler,
     /// Messages in flight that nobody waits for. The session is ended after them.
     sends: TaskTracker,
-    handshake_steps: HandshakeSteps,
-    answer_bytes: usize,
 }
 
-pub(crate) fn connect(
-    connection: &Arc<Connection>,
-    authorized_client: AuthorizedClient,
-    url: Uri,
-    headers: HeaderMap,
-    handshake_steps: HandshakeSteps,
-    answer_bytes: usize,
-) {
-    let sender = HttpSender {
-        inner: Arc::new(HttpInner {
-            name: Arc::clone(&connection.name),
-            authorized_client,
-            url,
-            headers: RwLock::new(headers),
-            connection: Arc::downgrade(connection),
-            closed: connection.closed.clone(),
-            tasks: connection.tasks.clone(),
-            sends: TaskTracker::new(),
-            handshake_steps,
-            answer_bytes,
-        }),
-    };
-    connection.attach(Outbound::Http(sender));
+/// Handler of messages that are no response to a request: the message, and the id of the request on whose stream it
+/// came.
+pub(crate) type MessageHandler = Box<dyn Fn(&Bytes, Option<u64>) + Send + Sync>;
+
+impl std::fmt::Debug for HttpInner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpInner").field("context", &self.context).finish_non_exhaustive()
+    }
 }
 
 impl HttpSender {
+    pub(crate) fn new(
+        context: TransportContext,
+        authorized_client: AuthorizedClient,
+        url: Uri,
+        headers: HeaderMap,
+        receive: MessageHandler,
+    ) -> Self {
+        let (headers, sends) = (RwLock::new(headers), TaskTracker::new());
+        Self { inner: Arc::new(HttpInner { authorized_client, url, headers, context, receive, sends }) }
+    }
+
     /// Posts one request and reads its response, resuming the stream if necessary. A request with `routing` headers is
     /// stateless: it carries no session, and its stream is never resumed.
     pub(crate) async fn request(
@@ -110,7 +98,7 @@ impl HttpSender {
         if is_stream(&answer) {
             return Box::pin(inner.follow(id, answer.into_body(), !stateless)).await;
         }
-        let body = read(answer.into_body(), inner.answer_bytes).await.map_err(|error| inner.failed(&error))?;
+        let body = read(answer.into_body(), inner.context.answer_bytes).await.map_err(|error| inner.failed(&error))?;
         inner.answer(id, &body)
     }
 
@@ -122,7 +110,7 @@ impl HttpSender {
     /// Posts a notification and waits, for a limited time, until the server has received it.
     pub(crate) async fn deliver(&self, message: Bytes) {
         let received = self.post_detached(message);
-        self.inner.handshake_steps.receipt.wait(received, &self.inner.tasks).await;
+        self.inner.context.handshake_steps.receipt.wait(received, &self.inner.context.tasks).await;
     }
 
     fn post_detached(&self, message: Bytes) -> JoinHandle<()> {
@@ -132,15 +120,19 @@ impl HttpSender {
                 match inner.post(message, None, &CallOrigin::default()).await {
                     Ok(answer) => {
                         // Read to the end, so that the HTTP connection can be reused.
-                        let _ = read(answer.into_body(), inner.answer_bytes).await;
+                        let _ = read(answer.into_body(), inner.context.answer_bytes).await;
                     }
                     Err(error) => {
-                        tracing::debug!(module = &*inner.name, error = error.log_text(), "a message was not delivered");
+                        tracing::debug!(
+                            module = &*inner.context.name,
+                            error = error.log_text(),
+                            "a message was not delivered"
+                        );
                     }
                 }
             };
             let patience = async {
-                inner.closed.run_until_cancelled(tokio::time::sleep(SEND_TIMEOUT)).await;
+                inner.context.closed.run_until_cancelled(tokio::time::sleep(SEND_TIMEOUT)).await;
                 // The last message of a connection is often a cancellation.
                 tokio::time::sleep(SESSION_END_TIMEOUT).await;
             };
@@ -149,7 +141,7 @@ impl HttpSender {
                 () = patience => {}
             }
         });
-        self.inner.tasks.spawn(sent)
+        self.inner.context.tasks.spawn(sent)
     }
 
     /// Returns `true` if the server created a session.
@@ -163,7 +155,7 @@ impl HttpSender {
             self.inner.headers.write().insert(REVISION, value);
         }
         let inner = Arc::clone(&self.inner);
-        self.inner.tasks.spawn(async move { inner.end_session().await });
+        self.inner.context.tasks.spawn(async move { inner.end_session().await });
     }
 }
 
@@ -202,7 +194,7 @@ impl HttpInner {
             Ok(Message::Response { .. }) => "its response has the id of another request",
             _ => "its response is not a JSON-RPC response",
         };
-        Err(UpstreamError::NoResponse(self.broken(what).into()))
+        Err(UpstreamError::new(FailureReason::NoResponse, self.broken(what)))
     }
 
     /// Returns the response to `id` from a message or batch, and handles all other messages.
@@ -213,11 +205,7 @@ impl HttpInner {
         for message in split(data).unwrap_or_else(|| vec![data.clone()]) {
             match Message::decode(&message) {
                 Ok(Message::Response { id: answered, body }) if is_own(&answered) => found = Some(body),
-                _ => {
-                    if let Some(connection) = self.connection.upgrade() {
-                        connection.receive(&message, id);
-                    }
-                }
+                _ => (self.receive)(&message, id),
             }
         }
         found
@@ -233,16 +221,16 @@ impl HttpInner {
     ) -> Result<UpstreamResponse, UpstreamError> {
         let had_session = !stateless && self.headers.read().contains_key(SESSION);
         let wait = retry_after::wait(answer.headers());
-        let body = read(answer.into_body(), self.answer_bytes).await.unwrap_or_default();
+        let body = read(answer.into_body(), self.context.answer_bytes).await.unwrap_or_default();
         if status == StatusCode::NOT_FOUND && had_session {
-            return Err(UpstreamError::SessionLost(self.broken("it no longer knows the session").into()));
+            return Err(UpstreamError::new(FailureReason::SessionLost, self.broken("it no longer knows the session")));
         }
         let relayed = match Message::decode(&body) {
             Ok(Message::Response { id: answered, body: Err(error) }) if may_answer(&answered, id) => Some(error),
             _ => error_without_id(&body).filter(|_| stateless),
         };
         let no_access = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        let credentials = || format!("Check the credentials in `mcpServers.{}.headers`.", self.name);
+        let credentials = || format!("Check the credentials in `mcpServers.{}.headers`.", self.context.name);
         if let Some(error) = relayed.map(Error::from_upstream) {
             return Err(match status {
                 _ if no_access => error.hint(credentials()).into(),
@@ -255,21 +243,21 @@ impl HttpInner {
         Err(match status {
             _ if no_access => error.hint(credentials()).into(),
             StatusCode::BAD_REQUEST if stateless && revision::mentions_session(&String::from_utf8_lossy(&body)) => {
-                UpstreamError::RevisionChanged(error.into())
+                UpstreamError::new(FailureReason::RevisionChanged, error)
             }
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
-                let error = error.hint(format!("Check `mcpServers.{}.url`.", self.name));
-                UpstreamError::TransportRefused(error.into())
+                let error = error.hint(format!("Check `mcpServers.{}.url`.", self.context.name));
+                UpstreamError::new(FailureReason::TransportRefused, error)
             }
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => error.into(),
-            _ if status.is_client_error() => UpstreamError::RequestDeclined(error.into()),
+            _ if status.is_client_error() => UpstreamError::new(FailureReason::RequestDeclined, error),
             _ => error.into(),
         })
     }
 
     /// Ends the session at the server when the connection is closed.
     async fn end_session(self: Arc<Self>) {
-        self.closed.cancelled().await;
+        self.context.closed.cancelled().await;
         self.sends.close();
         let _ = tokio::time::timeout(SESSION_END_TIMEOUT, self.sends.wait()).await;
         if self.headers.read().contains_key(SESSION) {
@@ -279,36 +267,12 @@ impl HttpInner {
     }
 
     fn broken(&self, what: &str) -> Error {
-        Error::new(ErrorKind::UpstreamUnavailable, format!("`{}` failed: {what}.", self.name))
+        Error::new(ErrorKind::UpstreamUnavailable, format!("`{}` failed: {what}.", self.context.name))
     }
 
     fn failed(&self, error: &SendError) -> UpstreamError {
-        failure(&self.name, &self.url, error)
+        failure(&self.context.name, &self.url, error)
     }
-}
-
-/// Returns the error for a response over `limits.answer_bytes`.
-pub(crate) fn too_large(name: &str, limit: usize) -> Error {
-    Error::new(ErrorKind::PayloadTooLarge, format!("The response of `{name}` is larger than {limit} bytes."))
-        .hint("Ask for less, or raise `limits.answer_bytes`.")
-}
-
-/// Converts a transport error. The URL goes only to the log.
-pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> UpstreamError {
-    let unavailable = |what: &str| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` {what}."));
-    let error = match error {
-        SendError::Connect(reason) => {
-            let error = unavailable("cannot be reached").because(format!("{}: {reason}", origin(url)));
-            return UpstreamError::Unreachable(error.into());
-        }
-        SendError::TooLarge(limit) => too_large(name, *limit),
-        SendError::Certificates(_) => {
-            unavailable("cannot be reached: the system's certificates cannot be read").because(error.to_string())
-        }
-        SendError::Refused => unavailable("cannot be reached: its address is not allowed"),
-        SendError::Transfer(reason) => unavailable("failed: the connection was lost").because(reason.as_str()),
-    };
-    error.into()
 }
 
 /// Returns `true` if a refusal may be about our request. A server that cannot tell sends some other id: the Python SDK
@@ -326,9 +290,4 @@ fn error_without_id(body: &Bytes) -> Option<Raw> {
 fn is_stream(answer: &Response<ResponseBody>) -> bool {
     let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
-}
-
-/// Returns scheme and host: the loggable part of a URL, whose path or query may contain a key.
-fn origin(url: &Uri) -> String {
-    format!("{}://{}", url.scheme_str().unwrap_or("http"), url.authority().map_or("", |a| a.as_str()))
 }

@@ -13,9 +13,9 @@ use hikite_core::sanitize;
 use crate::annotation::retain_callable;
 use crate::clock::now_ms;
 use crate::connection::Connection;
+use crate::connection::request_meta::StatelessMeta;
 use crate::error::UpstreamError;
 use crate::outbound::Outbound;
-use crate::request_meta::StatelessMeta;
 
 /// Pause after a server exceeded its list budget: every attempt costs the whole budget.
 const PAUSE: Duration = Duration::from_secs(600);
@@ -97,7 +97,7 @@ async fn read_list(
         let page = match read_page(connection, kind, params).await {
             Ok(page) => page,
             // Some servers declare a list without implementing its method. Only the tool list is mandatory.
-            Err(error) if error.error().kind == ErrorKind::MethodNotFound && kind != ListKind::Tools => {
+            Err(error) if error.error.kind == ErrorKind::MethodNotFound && kind != ListKind::Tools => {
                 return Ok(list);
             }
             Err(error) => return Err(error),

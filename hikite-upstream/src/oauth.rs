@@ -31,7 +31,7 @@ use self::fetch::MetadataFetcher;
 use self::pending::PendingLogins;
 use self::renew::CachedTokens;
 use self::tokens::TokenSet;
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 
 /// OAuth settings of a remote server.
 #[derive(Clone, Debug)]
@@ -218,7 +218,7 @@ impl Authorization {
         let scopes = challenge.scopes.clone();
         let message = format!("`{}` requires a login with more scopes ({}).", self.name, scopes.join(" "));
         let error = Error::new(ErrorKind::AccountRequired, message).hint(self.access.login_hint.as_str());
-        UpstreamError::InsufficientScope { scopes, error: error.into() }
+        UpstreamError::new(FailureReason::InsufficientScope(scopes), error)
     }
 
     /// Marks the server as needing a login and returns the error.
@@ -228,7 +228,7 @@ impl Authorization {
         }
         let error = Error::new(ErrorKind::AccountRequired, format!("`{}` requires a login.", self.name))
             .hint(self.access.login_hint.as_str());
-        UpstreamError::LoginRequired(error.into())
+        UpstreamError::new(FailureReason::LoginRequired, error)
     }
 
     /// Returns the error for a server that refuses every new token.

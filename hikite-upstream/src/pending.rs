@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hikite_core::caller::SessionId;
 use hikite_core::error::Error;
 use hikite_core::json::Raw;
-use hikite_core::source::CallContext;
+use hikite_core::source::{CallContext, CallOrigin};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -17,6 +17,15 @@ use crate::error::UpstreamError;
 pub(crate) type UpstreamResponse = Result<Raw, Raw>;
 /// Response, or the reason why there is none.
 pub(crate) type RequestOutcome = Result<UpstreamResponse, UpstreamError>;
+
+/// A pending request: its id and the receiver of its response.
+#[derive(Debug)]
+pub(crate) struct PendingRequest {
+    pub(crate) id: u64,
+    /// Origin of the call that the request belongs to.
+    pub(crate) origin: CallOrigin,
+    pub(crate) answer: oneshot::Receiver<RequestOutcome>,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct PendingRequests {

@@ -9,7 +9,7 @@ use hikite_core::listing::Listing;
 use hikite_wire::handshake::InitializeResult;
 use hikite_wire::stateless::{self, HEADER_MISMATCH, UNSUPPORTED_REVISION};
 
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 
 /// Handshake to try first on a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,17 +105,17 @@ pub(crate) fn classify_discovery(answer: Result<Raw, UpstreamError>) -> Discover
             }
             _ => DiscoverOutcome::Sessions,
         },
-        Err(error) => match error.error().relayed.as_ref().map(|relayed| relayed.object().unwrap_or_default()) {
+        Err(error) => match error.error.relayed.as_ref().map(|relayed| relayed.object().unwrap_or_default()) {
             Some(relayed) if stateless::supported_revisions(&relayed).is_some_and(|r| includes_ours(&r)) => {
                 DiscoverOutcome::Again(error)
             }
             Some(_) => DiscoverOutcome::Sessions,
             None if matches!(
-                error,
-                UpstreamError::TransportRefused(_)
-                    | UpstreamError::RequestDeclined(_)
-                    | UpstreamError::NoResponse(_)
-                    | UpstreamError::RevisionChanged(_)
+                error.reason,
+                FailureReason::TransportRefused
+                    | FailureReason::RequestDeclined
+                    | FailureReason::NoResponse
+                    | FailureReason::RevisionChanged
             ) =>
             {
                 DiscoverOutcome::Sessions
@@ -131,7 +131,7 @@ fn includes_ours(revisions: &[String]) -> bool {
 
 /// Returns `true` if this `initialize` error may come from a stateless server.
 pub(crate) fn refuses_sessions(error: &UpstreamError) -> bool {
-    error.error().relayed.is_some() || matches!(error, UpstreamError::TransportRefused(_))
+    error.error.relayed.is_some() || matches!(error.reason, FailureReason::TransportRefused)
 }
 
 /// Tells a refusal that shows that the server speaks a different revision from the request's. Valid only for requests
@@ -140,7 +140,7 @@ pub(crate) fn classify_refusal(error: Error, sent_stateless: bool) -> UpstreamEr
     let relayed = error.relayed.as_ref().and_then(Raw::object).unwrap_or_default();
     let code = code_of(&relayed);
     if sent_stateless && code == Some(HEADER_MISMATCH) {
-        return UpstreamError::HeadersRefused(error.into());
+        return UpstreamError::new(FailureReason::HeadersRefused, error);
     }
     let lost = match code {
         Some(UNSUPPORTED_REVISION) => true,
@@ -149,7 +149,7 @@ pub(crate) fn classify_refusal(error: Error, sent_stateless: bool) -> UpstreamEr
         Some(-32600 | -32602 | HEADER_MISMATCH) if !sent_stateless => mentions_missing_meta(&error.message),
         _ => false,
     };
-    if lost { UpstreamError::RevisionChanged(error.into()) } else { error.into() }
+    if lost { UpstreamError::new(FailureReason::RevisionChanged, error) } else { error.into() }
 }
 
 /// Returns `true` if a refusal mentions sessions, which stateless requests do not have.
@@ -168,7 +168,7 @@ fn mentions_missing_meta(text: &str) -> bool {
 
 /// Returns `true` if this error means that the server no longer speaks the stateless revision.
 pub(crate) fn is_revision_change(error: &UpstreamError) -> bool {
-    matches!(error, UpstreamError::RevisionChanged(_) | UpstreamError::TransportRefused(_))
+    matches!(error.reason, FailureReason::RevisionChanged | FailureReason::TransportRefused)
 }
 
 /// Returns the code of a JSON-RPC error object.
@@ -229,30 +229,24 @@ mod tests {
     #[test]
     fn trouble_is_no_verdict_and_a_refusal_is() {
         let failure = || Box::new(Error::new(ErrorKind::UpstreamUnavailable, "it answered 503"));
-        assert_eq!(verdict(Err(UpstreamError::Other(failure()))), "nothing");
-        assert_eq!(verdict(Err(UpstreamError::TransportRefused(failure()))), "sessions");
-        assert_eq!(verdict(Err(UpstreamError::NoResponse(failure()))), "sessions");
+        assert_eq!(verdict(Err(UpstreamError::new(FailureReason::Other, failure()))), "nothing");
+        assert_eq!(verdict(Err(UpstreamError::new(FailureReason::TransportRefused, failure()))), "sessions");
+        assert_eq!(verdict(Err(UpstreamError::new(FailureReason::NoResponse, failure()))), "sessions");
     }
 
     #[test]
     fn a_complaint_about_sessions_loses_the_era_and_a_plain_error_does_not() {
-        let told = |code: i32, message: &str, sent_stateless| match classify_refusal(
-            refusal(code, message, "null"),
-            sent_stateless,
-        ) {
-            UpstreamError::RevisionChanged(_) => "revision changed",
-            UpstreamError::HeadersRefused(_) => "headers refused",
-            UpstreamError::Other(_) => "other",
-            unexpected => panic!("{unexpected:?}"),
+        let told = |code: i32, message: &str, sent_stateless| {
+            classify_refusal(refusal(code, message, "null"), sent_stateless).reason
         };
-        assert_eq!(told(-32022, "no", false), "revision changed");
-        assert_eq!(told(-32600, "Missing session ID", true), "revision changed");
-        assert_eq!(told(-32600, "Missing session ID", false), "other");
-        assert_eq!(told(-32601, "Method not found", true), "other");
-        assert_eq!(told(-32602, "no such session", true), "other");
-        assert_eq!(told(-32020, "Missing header: Mcp-Method", false), "revision changed");
-        assert_eq!(told(-32602, "`name` is missing", false), "other");
-        assert_eq!(told(-32020, "Missing header: Mcp-Param-X", true), "headers refused");
+        assert_eq!(told(-32022, "no", false), FailureReason::RevisionChanged);
+        assert_eq!(told(-32600, "Missing session ID", true), FailureReason::RevisionChanged);
+        assert_eq!(told(-32600, "Missing session ID", false), FailureReason::Other);
+        assert_eq!(told(-32601, "Method not found", true), FailureReason::Other);
+        assert_eq!(told(-32602, "no such session", true), FailureReason::Other);
+        assert_eq!(told(-32020, "Missing header: Mcp-Method", false), FailureReason::RevisionChanged);
+        assert_eq!(told(-32602, "`name` is missing", false), FailureReason::Other);
+        assert_eq!(told(-32020, "Missing header: Mcp-Param-X", true), FailureReason::HeadersRefused);
     }
 
     #[test]

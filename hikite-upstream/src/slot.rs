@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
-use crate::connection::{Connection, ConnectionPurpose};
+use crate::connection::retire::RetireReason;
+use crate::connection::{Connection, ConnectionPurpose, subscription};
 use crate::crash::SHORT_LIFE;
 use crate::error::UpstreamError;
-use crate::retire::RetireReason;
 use crate::spawner::CapacityReservation;
 
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl UpstreamSlot {
     }
 
     pub(crate) fn live(&self) -> Option<Arc<Connection>> {
-        self.open_connection().filter(|connection| !connection.is_retired())
+        self.open_connection().filter(|connection| !connection.retirement.is_retired())
     }
 
     /// Returns the open connection, even if it is retired.
@@ -102,7 +102,7 @@ impl UpstreamSlot {
                     self.backoff.lock().succeeded();
                 }
                 if let Some(before) = self.live.swap(Some(Arc::clone(&connection))) {
-                    connection.take_over_subscriptions(&before);
+                    subscription::take_over(&connection, &before);
                 }
                 if self.ended.is_cancelled() {
                     connection.close(Error::new(ErrorKind::Cancelled, format!("`{name}` is no longer needed.")));
@@ -110,10 +110,10 @@ impl UpstreamSlot {
                 Ok(connection)
             }
             // Backoff does not help with a missing login, and a full process table is not the server's failure.
-            Err(error) if error.needs_login() || error.error().kind == ErrorKind::Overloaded => Err(error.unsent()),
+            Err(error) if error.needs_login() || error.error.kind == ErrorKind::Overloaded => Err(error.unsent()),
             Err(error) => {
                 if respects_backoff {
-                    self.backoff.lock().failed(Instant::now(), error.error().message.to_string());
+                    self.backoff.lock().failed(Instant::now(), error.error.message.to_string());
                 }
                 Err(error.unsent())
             }
@@ -127,7 +127,7 @@ impl UpstreamSlot {
         if broken_lifetime > SHORT_LIFE {
             self.short_lives.store(0, Ordering::Relaxed);
         } else if self.short_lives.fetch_add(1, Ordering::Relaxed) >= SHORT_LIVES {
-            self.backoff.lock().failed(Instant::now(), last.close_reason().into_error().message.into());
+            self.backoff.lock().failed(Instant::now(), last.close_reason().error.message.into());
         }
     }
 

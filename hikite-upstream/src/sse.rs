@@ -13,17 +13,13 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::authorized_client::AuthorizedClient;
-use crate::connection::Connection;
+use crate::authorized_client::{AuthorizedClient, too_large};
 use crate::error::UpstreamError;
-use crate::handshake_steps::HandshakeSteps;
-use crate::http::too_large;
-use crate::outbound::Outbound;
 use crate::retry_after;
 use crate::trace_context;
+use crate::transport::TransportContext;
 
 #[derive(Clone, Debug)]
 pub(crate) struct SseSender {
@@ -32,16 +28,12 @@ pub(crate) struct SseSender {
 
 #[derive(Debug)]
 struct SseInner {
-    name: Arc<str>,
     authorized_client: AuthorizedClient,
     endpoint: Uri,
     headers: HeaderMap,
-    closed: CancellationToken,
-    tasks: TaskTracker,
+    context: TransportContext,
     /// Messages in flight that nobody waits for. The stream is closed after them.
     sends: TaskTracker,
-    handshake_steps: HandshakeSteps,
-    answer_bytes: usize,
 }
 
 /// Timeout of a message that nobody waits for.
@@ -49,15 +41,14 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of the last messages of a closed connection, mostly cancellations.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Opens the event stream and waits for the endpoint that it names.
 pub(crate) async fn connect(
-    connection: &Arc<Connection>,
+    context: TransportContext,
     authorized_client: AuthorizedClient,
     url: Uri,
     headers: HeaderMap,
-    handshake_steps: HandshakeSteps,
-    answer_bytes: usize,
-) -> Result<(), UpstreamError> {
-    let name = Arc::clone(&connection.name);
+) -> Result<(SseSender, SseStream), UpstreamError> {
+    let name = Arc::clone(&context.name);
     let failed = |what: String| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` failed: {what}."));
     let mut request = Request::new(Full::default());
     *request.uri_mut() = url.clone();
@@ -67,7 +58,7 @@ pub(crate) async fn connect(
     if !answer.status().is_success() {
         return Err(refused(&name, &answer).into());
     }
-    let mut stream = SseStream { body: answer.into_body(), parser: SseParser::new(answer_bytes) };
+    let mut stream = SseStream { body: answer.into_body(), parser: SseParser::new(context.answer_bytes) };
     let named = loop {
         match stream.next().await {
             Ok(Some(event)) if event.name.as_deref() == Some("endpoint") => break event.data,
@@ -77,44 +68,36 @@ pub(crate) async fn connect(
     };
     let endpoint = resolve_same_origin(&url, &String::from_utf8_lossy(&named))
         .ok_or_else(|| failed("its endpoint is on another host".into()))?;
-    let (closed, tasks) = (connection.closed.clone(), connection.tasks.clone());
-    let (name, sends) = (Arc::clone(&name), TaskTracker::new());
-    let inner =
-        SseInner { name, authorized_client, endpoint, headers, closed, tasks, sends, handshake_steps, answer_bytes };
-    let sender = SseSender { inner: Arc::new(inner) };
-    connection.attach(Outbound::Sse(sender.clone()));
-    connection.tasks.spawn(read_events(Arc::clone(connection), sender, stream));
-    Ok(())
-}
-
-async fn read_events(connection: Arc<Connection>, sender: SseSender, mut stream: SseStream) {
-    let closed = connection.closed.clone();
-    let reading = async {
-        loop {
-            match stream.next().await {
-                Ok(Some(event)) if event.data.is_empty() => {}
-                Ok(Some(event)) => connection.receive(&event.data, None),
-                Ok(None) => {
-                    let reason = format!("`{}` is gone: its event stream ended.", connection.name);
-                    return Error::new(ErrorKind::UpstreamUnavailable, reason);
-                }
-                Err(error) => {
-                    return too_large(&connection.name, sender.inner.answer_bytes).because(error.to_string());
-                }
-            }
-        }
-    };
-    match closed.run_until_cancelled(reading).await {
-        Some(reason) => connection.close_broken(reason),
-        None => {
-            // The session ends with its stream, and the last messages belong to it.
-            sender.inner.sends.close();
-            let _ = tokio::time::timeout(CLOSE_TIMEOUT, sender.inner.sends.wait()).await;
-        }
-    }
+    let inner = SseInner { authorized_client, endpoint, headers, context, sends: TaskTracker::new() };
+    Ok((SseSender { inner: Arc::new(inner) }, stream))
 }
 
 impl SseSender {
+    /// Reads the stream until the connection is closed. Returns the reason if the stream ends first.
+    pub(crate) async fn read_events(&self, mut stream: SseStream, receive: impl Fn(&Bytes)) -> Option<Error> {
+        let TransportContext { name, closed, answer_bytes, .. } = &self.inner.context;
+        let reading = async {
+            loop {
+                match stream.next().await {
+                    Ok(Some(event)) if event.data.is_empty() => {}
+                    Ok(Some(event)) => receive(&event.data),
+                    Ok(None) => {
+                        let reason = format!("`{name}` is gone: its event stream ended.");
+                        return Error::new(ErrorKind::UpstreamUnavailable, reason);
+                    }
+                    Err(error) => return too_large(name, *answer_bytes).because(error.to_string()),
+                }
+            }
+        };
+        let reason = closed.run_until_cancelled(reading).await;
+        if reason.is_none() {
+            // The session ends with its stream, and the last messages belong to it.
+            self.inner.sends.close();
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.inner.sends.wait()).await;
+        }
+        reason
+    }
+
     pub(crate) async fn post(&self, message: Bytes, origin: &CallOrigin) -> Result<(), UpstreamError> {
         let inner = &self.inner;
         let mut request = Request::new(Full::new(message));
@@ -124,8 +107,9 @@ impl SseSender {
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         trace_context::into_headers(request.headers_mut(), origin);
         let answer = inner.authorized_client.send(request).await?;
-        let taken = if answer.status().is_success() { Ok(()) } else { Err(refused(&inner.name, &answer).into()) };
-        let _ = read(answer.into_body(), inner.answer_bytes).await;
+        let taken =
+            if answer.status().is_success() { Ok(()) } else { Err(refused(&inner.context.name, &answer).into()) };
+        let _ = read(answer.into_body(), inner.context.answer_bytes).await;
         taken
     }
 
@@ -136,7 +120,7 @@ impl SseSender {
     /// Posts a notification and waits, for a limited time, until the server has received it.
     pub(crate) async fn deliver(&self, message: Bytes) {
         let received = self.post_detached(message);
-        self.inner.handshake_steps.receipt.wait(received, &self.inner.tasks).await;
+        self.inner.context.handshake_steps.receipt.wait(received, &self.inner.context.tasks).await;
     }
 
     fn post_detached(&self, message: Bytes) -> JoinHandle<()> {
@@ -144,7 +128,7 @@ impl SseSender {
         let sent = self.inner.sends.track_future(async move {
             let (inner, none) = (&sender.inner, CallOrigin::default());
             let patience = async {
-                inner.closed.run_until_cancelled(tokio::time::sleep(SEND_TIMEOUT)).await;
+                inner.context.closed.run_until_cancelled(tokio::time::sleep(SEND_TIMEOUT)).await;
                 tokio::time::sleep(CLOSE_TIMEOUT).await;
             };
             let posted = tokio::select! {
@@ -152,10 +136,10 @@ impl SseSender {
                 () = patience => return,
             };
             if let Err(error) = posted {
-                tracing::debug!(module = &*inner.name, error = error.log_text(), "a message was not delivered");
+                tracing::debug!(module = &*inner.context.name, error = error.log_text(), "a message was not delivered");
             }
         });
-        self.inner.tasks.spawn(sent)
+        self.inner.context.tasks.spawn(sent)
     }
 }
 
@@ -165,7 +149,8 @@ fn refused(name: &str, answer: &Response<ResponseBody>) -> Error {
     retry_after::classify(error, status, retry_after::wait(answer.headers()))
 }
 
-struct SseStream {
+#[derive(Debug)]
+pub(crate) struct SseStream {
     body: ResponseBody,
     parser: SseParser,
 }

@@ -14,9 +14,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, inbound};
 use crate::crash::CrashTracker;
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
 use crate::outbound::Outbound;
 use crate::process::{ProcessLaunch, ServerProcess};
 use crate::spawner::Spawner;
@@ -120,7 +120,7 @@ fn reason(connection: &Connection, process: &ServerProcess, last_line: Option<St
     if handshake_done || process.never_ran() {
         return error.into();
     }
-    UpstreamError::ExitedEarly(error.into())
+    UpstreamError::new(FailureReason::ExitedEarly, error)
 }
 
 /// Writes until the connection is closed, then flushes the queue if it is read at once: mostly cancellations.
@@ -164,7 +164,7 @@ async fn read(connection: Arc<Connection>, mut stdout: ChildStdout, longest: Lin
     while let Ok(1..) = stdout.read_buf(lines.buffer()).await {
         while let Some(line) = lines.next_line() {
             match line {
-                FramedLine::Text(bytes) => connection.receive(&bytes, None),
+                FramedLine::Text(bytes) => inbound::receive(&connection, &bytes, None),
                 FramedLine::TooLong => {
                     too_long(&connection, longest, MessageHead::read(lines.overlong_head()));
                 }

@@ -1,8 +1,9 @@
 //! Tool calls that run as tasks. Inside hikite they have the form of the stateless revision's extension, whatever the
 //! server speaks; tasks of 2025-11-25 are translated here.
 
-mod conversion;
+pub(crate) mod conversion;
 pub(crate) mod inbox;
+mod question;
 pub(crate) mod running;
 pub(crate) mod task_address;
 pub(crate) mod wait;
@@ -49,60 +50,57 @@ pub(crate) fn require(connection: &Connection, params: &Object) -> Result<String
     Err(Error::new(ErrorKind::Validation, format!("`{}` has no task `{id}`.", connection.name)))
 }
 
-impl UpstreamInner {
-    /// Calls a tool of a server with sessions: as a task if the tool requires it, or if both sides support it.
-    pub(crate) async fn call_with_task(
-        self: &Arc<Self>,
-        connection: &Arc<Connection>,
-        mut params: Object,
-        context: CallContext,
-    ) -> Result<Raw, UpstreamError> {
-        let wish = params.get("task").filter(|wish| wish.is_object()).cloned();
-        let accepts_tasks = accepts_tasks(&mut params, &context);
-        let support = self.annotations.load().task_support(&params).filter(|_| connection.runs_tasks());
-        let as_task = match support {
-            Some(TaskSupport::Required) => true,
-            Some(TaskSupport::Optional) => accepts_tasks,
-            None => false,
-        };
-        let name = SourceMethod::CallTool.name();
-        if !as_task {
-            return connection.request(name, Some(params), Some(context)).await;
-        }
-        params.set("task", wish.unwrap_or_else(Raw::empty_object));
-        let answer = connection.request(name, Some(params), Some(context.clone())).await?;
-        // A server may still return the result at once.
-        let Some(task) = conversion::created(&answer) else { return Ok(answer) };
-        if accepts_tasks {
-            connection.open_inbox(&task.text("taskId").unwrap_or_default());
-            return Ok(self.task_connections.put(task, connection).raw());
-        }
-        wait::for_result(connection, &task, context).await.map_err(UpstreamError::not_retryable)
+/// Calls a tool of a server with sessions: as a task if the tool requires it, or if both sides support it.
+pub(crate) async fn call_with_task(
+    upstream: &Arc<UpstreamInner>,
+    connection: &Arc<Connection>,
+    mut params: Object,
+    context: CallContext,
+) -> Result<Raw, UpstreamError> {
+    let wish = params.get("task").filter(|wish| wish.is_object()).cloned();
+    let accepts_tasks = accepts_tasks(&mut params, &context);
+    let support = upstream.lists.annotations.load().task_support(&params).filter(|_| connection.runs_tasks());
+    let as_task = match support {
+        Some(TaskSupport::Required) => true,
+        Some(TaskSupport::Optional) => accepts_tasks,
+        None => false,
+    };
+    let name = SourceMethod::CallTool.name();
+    if !as_task {
+        return connection.request(name, Some(params), Some(context)).await;
     }
+    params.set("task", wish.unwrap_or_else(Raw::empty_object));
+    let answer = connection.request(name, Some(params), Some(context.clone())).await?;
+    // A server may still return the result at once.
+    let Some(task) = conversion::created(&answer) else { return Ok(answer) };
+    if accepts_tasks {
+        question::open_inbox(connection, &task.text("taskId").unwrap_or_default());
+        return Ok(upstream.task_connections.put(task, connection).raw());
+    }
+    wait::for_result(connection, &task, context).await.map_err(UpstreamError::not_retryable)
+}
 
-    /// Handles a task request for a server with sessions.
-    pub(crate) async fn task_with_sessions(
-        &self,
-        connection: &Arc<Connection>,
-        method: SourceMethod,
-        params: Object,
-        context: CallContext,
-    ) -> Result<Raw, UpstreamError> {
-        let id = require(connection, &params)?;
-        match method {
-            SourceMethod::UpdateTask => {
-                let answers = params.get("inputResponses").and_then(Raw::object).unwrap_or_default();
-                connection.answer_task(&id, &answers);
-                Ok(Raw::empty_object())
-            }
-            SourceMethod::CancelTask => {
-                connection.inboxes.close(&id);
-                let answer = cancel(connection, &id, context).await?;
-                connection.task_is_over(&id);
-                Ok(answer)
-            }
-            _ => get(connection, &id, context).await,
+/// Handles a task request for a server with sessions.
+pub(crate) async fn task_with_sessions(
+    connection: &Arc<Connection>,
+    method: SourceMethod,
+    params: Object,
+    context: CallContext,
+) -> Result<Raw, UpstreamError> {
+    let id = require(connection, &params)?;
+    match method {
+        SourceMethod::UpdateTask => {
+            let answers = params.get("inputResponses").and_then(Raw::object).unwrap_or_default();
+            question::answer(connection, &id, &answers);
+            Ok(Raw::empty_object())
         }
+        SourceMethod::CancelTask => {
+            connection.inboxes.close(&id);
+            let answer = cancel(connection, &id, context).await?;
+            question::end_task(connection, &id);
+            Ok(answer)
+        }
+        _ => get(connection, &id, context).await,
     }
 }
 
@@ -110,7 +108,7 @@ impl UpstreamInner {
 async fn cancel(connection: &Connection, id: &str, context: CallContext) -> Result<Raw, UpstreamError> {
     let ask = async |method: &str| connection.request(method, Some(conversion::named(id)), Some(context.clone())).await;
     let Err(error) = ask("tasks/cancel").await else { return Ok(Raw::empty_object()) };
-    if context.accepts_input_required && error.error().kind == ErrorKind::Validation {
+    if context.accepts_input_required && error.error.kind == ErrorKind::Validation {
         let task = ask("tasks/get").await?.object().unwrap_or_default();
         if has_ended(&task.raw()) {
             return Ok(Raw::empty_object());
@@ -130,12 +128,12 @@ async fn get(connection: &Arc<Connection>, id: &str, context: CallContext) -> Re
                 None => connection.request("tasks/result", Some(conversion::named(id)), Some(context)).await,
             };
             conversion::finish(&mut task, outcome)?;
-            connection.task_is_over(id);
+            question::end_task(connection, id);
         }
-        Some("cancelled") => connection.task_is_over(id),
+        Some("cancelled") => question::end_task(connection, id),
         status => {
             let waits = status == Some("input_required");
-            let questions = connection.open_questions(id, waits, &context).await;
+            let questions = question::open_questions(connection, id, waits, &context).await;
             if waits || !questions.is_empty() {
                 task.set("status", "input_required");
                 task.set("inputRequests", questions);

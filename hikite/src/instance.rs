@@ -12,7 +12,7 @@ use hikite_config::{AuthSection, Config, Cors, OauthSection, TlsSection};
 use hikite_core::pattern::Pattern;
 use hikite_egress::EgressClient;
 use hikite_gateway::Surfaces;
-use hikite_gateway::identity::TokenTerms;
+use hikite_identity::TokenTerms;
 use hikite_server::{App, OauthSettings, Origins, ServerSettings};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;

@@ -16,7 +16,7 @@ use hikite_config::{Config, KeyLocation};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::secret::Secret;
 use hikite_core::source::BoxFuture;
-use hikite_gateway::SecretStore;
+use hikite_identity::SecretStore;
 use hikite_store::Store;
 use hikite_vault::{KeyRing, MasterKey};
 
@@ -142,7 +142,7 @@ impl fmt::Display for MasterKeyLocations {
     }
 }
 
-impl hikite_gateway::MasterKeySource for MasterKeyLocations {
+impl hikite_identity::MasterKeySource for MasterKeyLocations {
     fn read(&self) -> BoxFuture<'_, Result<KeyRing, Error>> {
         Box::pin(async {
             self.ring().await.map_err(|error| {

@@ -26,11 +26,12 @@ use hikite_core::selector::JqRunner;
 use hikite_core::signer::HmacSigner;
 use hikite_core::source::{Source, ToolHandler};
 use hikite_egress::EgressClient;
-use hikite_gateway::identity::sealing_key;
 use hikite_gateway::{
-    AccountSettings, AccountStore, AuditSettings, Gateway, GatewayBuilder, GatewayRules, Identity, IdentityProviders,
-    Nodes, People, RegistryStore, SecretStore, Throttle, UnwrittenRecords,
+    AccountSettings, AccountStore, AuditSettings, Gateway, GatewayBuilder, GatewayRules, Nodes, RegistryStore,
+    Throttle, UnwrittenRecords,
 };
+use hikite_identity::sealing_key;
+use hikite_identity::{Identity, IdentityProviders, People, SecretStore};
 use hikite_modules::{Service, ServiceSettings};
 use hikite_store::{Store, StoreListCache};
 use hikite_upstream::{Environment, ProcessLimits, Spawner, Upstream, UpstreamDefinition};

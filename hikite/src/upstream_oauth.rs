@@ -13,7 +13,7 @@ use hikite_core::login::{CALLBACK, DOCUMENT};
 use hikite_core::owner_secrets::{OwnerSecrets, Signer};
 use hikite_core::secret::Secret;
 use hikite_core::source::BoxFuture;
-use hikite_gateway::SecretStore;
+use hikite_identity::SecretStore;
 use hikite_store::Lease;
 use hikite_upstream::{ClientMetadataDocument, ConfiguredClient, GrantType, OAuthSettings};
 use hikite_vault::SigningKey;

@@ -29,7 +29,7 @@ const STEPS: &[(&str, &str)] = &[
     ("tool lookup and permission check",                    "hikite_gateway::executor::Executor::call::{{closure}}"),
     ("argument validation",                                 "hikite_core::check::ArgumentChecker::check"),
     ("queue, deadline, circuit breaker",                    "hikite_gateway::execute::run::{{closure}}"),
-    ("upstream call",                                       "hikite_upstream::upstream::UpstreamInner>::call::{{closure}}"),
+    ("upstream call",                                       "hikite_upstream::call::call::{{closure}}"),
     ("HTTP request to the upstream server",                 "hikite_egress::client::EgressClient::send::{{closure}}"),
     ("log line",                                            "tracing_core::event::Event::dispatch"),
     ("in the background: building the audit record",        "hikite_gateway::audit::entry::AuditEntry::record"),

@@ -1,6 +1,6 @@
 //! Tests of the `projects` section: valid entries, and the message for each mistake.
 
-use hikite_gateway::Optimization;
+use hikite_identity::Optimization;
 use serde_json::json;
 
 use super::{loaded, refused, show};

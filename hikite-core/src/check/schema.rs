@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::document::SchemaDocument;
 use super::fill::SchemaDefaults;
 use super::survey::survey;
-use super::work_estimate::WorkEstimate;
+use super::work_estimate::{BACKTRACKS_MAX, WorkEstimate};
 use super::{TOO_MUCH, TOO_MUCH_BACKTRACKING};
 use crate::json::Raw;
 
@@ -15,8 +15,6 @@ use crate::json::Raw;
 const BYTES_MAX: usize = 1 << 20;
 /// Maximum size of one compiled regular expression.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
-/// Maximum steps of a pattern that needs backtracking; all others match in linear time.
-pub(super) const BACKTRACKS_MAX: usize = 10_000;
 
 pub(super) struct CompiledSchema {
     pub(super) document: SchemaDocument,

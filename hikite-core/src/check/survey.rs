@@ -8,13 +8,12 @@ use serde_json::Value;
 use super::document::SchemaDocument;
 use super::keyword::{self, SubschemaTarget};
 use super::pattern::needs_backtracking;
-use super::work_estimate::{BACKTRACK_STEPS, own_steps_at_most};
+use super::work_estimate::{BACKTRACK_STEPS, NESTED_MAX, own_steps_at_most};
 
 /// Maximum number of patterns in one schema.
 const PATTERNS_MAX: usize = 256;
 /// Maximum number of schemas that apply to one value, and their maximum nesting.
 const WEIGHT_MAX: usize = 10_000;
-pub(super) const NESTED_MAX: usize = 24;
 /// Maximum bytes of one reference.
 const REFERENCE_MAX: usize = 1000;
 

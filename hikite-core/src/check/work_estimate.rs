@@ -7,8 +7,6 @@ use serde_json::Value;
 
 use super::document::SchemaDocument;
 use super::keyword::{self, SubschemaTarget};
-use super::schema::BACKTRACKS_MAX;
-use super::survey::NESTED_MAX;
 
 /// Maximum steps of one check. A bulk insert of a million values takes two to four million.
 const CHECK_MAX: usize = 5_000_000;
@@ -18,6 +16,9 @@ const FAULTS_MAX: usize = 20_000;
 const PLACE_BYTES: usize = 32;
 /// Bytes of text matched against a pattern in one step.
 const TEXT_BYTES: usize = 64;
+/// Maximum steps of a pattern that needs backtracking; all others match in linear time.
+pub(super) const BACKTRACKS_MAX: usize = 10_000;
+pub(super) const NESTED_MAX: usize = 24;
 /// Steps per byte of text for a pattern that needs backtracking: it may visit every byte `BACKTRACKS_MAX` times, each
 /// at a sixteenth of a step.
 pub(super) const BACKTRACK_STEPS: usize = BACKTRACKS_MAX / 16;

@@ -13,10 +13,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hikite_core::caller::{OWNER, Scopes};
 use hikite_core::json::Object;
 use hikite_core::share::Allowance;
-use hikite_gateway::identity::{
-    ApprovedRequest, BearerLookup, ClientQuota, CodeExchange, NewClient, ResourceTarget, TokenTerms, UserAuthority,
+use hikite_identity::{
+    ApprovedRequest, BearerLookup, ClientQuota, CodeExchange, Identity, NewClient, People, ResourceTarget, SecretStore,
+    TokenTerms, UserAuthority,
 };
-use hikite_gateway::{Identity, People, SecretStore};
 use hikite_store::{Store, StoreUrl};
 use hikite_vault::{KeyRing, MasterKey};
 use serde_json::{Value, json};

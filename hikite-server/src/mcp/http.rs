@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::{Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -18,16 +17,16 @@ use hikite_wire::message::{InvalidMessage, Message, MessageId, split};
 use hikite_wire::revision::Revision;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode, Uri};
-use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::error_response::error_response;
 use crate::health::only;
+use crate::mcp::body::read;
 use crate::mcp::locate::{SESSION, find};
 use crate::mcp::operation::{McpOperation, RequestInfo};
-use crate::mcp::rpc_response::{RpcResponse, json};
+use crate::mcp::rpc_response::{RpcResponse, json, problem};
 use crate::mcp::sender::MessageParams;
 use crate::mcp::session::ClientSession;
 use crate::mcp::{stateless, stream};
@@ -325,31 +324,7 @@ fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     })
 }
 
-pub(crate) async fn read(app: &App, body: Body) -> Result<Bytes, Error> {
-    let limit = app.limits.body_bytes;
-    let too_large = || {
-        Error::new(ErrorKind::PayloadTooLarge, format!("The body is larger than {limit} bytes."))
-            .hint("Send less, or raise `limits.body_bytes`.")
-    };
-    // A declared length over the limit is refused without reading the body.
-    if usize::try_from(http_body::Body::size_hint(&body).lower()).is_ok_and(|announced| announced > limit) {
-        return Err(too_large());
-    }
-    let reading = Limited::new(body, limit).collect();
-    match tokio::time::timeout(app.limits.body_timeout, reading).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
-        Ok(Err(_)) => Err(Error::new(ErrorKind::Validation, "The body could not be read.")),
-        Err(_) => Err(Error::new(ErrorKind::Timeout, "The body did not arrive in time.")),
-    }
-}
-
 pub(crate) fn bad_message(bad: &InvalidMessage) -> Response {
     let error = encode::error_object(bad.code(), &bad.to_string());
     json(StatusCode::BAD_REQUEST, encode::error(bad.id(), &error))
-}
-
-/// Builds a transport error in the form that JSON-RPC clients read.
-pub(crate) fn problem(status: StatusCode, reason: &str) -> Response {
-    json(status, encode::error(None, &encode::error_object(-32600, reason)))
 }

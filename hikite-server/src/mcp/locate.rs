@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::error_response::error_response;
-use crate::mcp::http::problem;
+use crate::mcp::rpc_response::problem;
 use crate::mcp::session::ClientSession;
 use crate::mcp::session_token::SessionToken;
 use crate::node::{ForwardError, ForwardedRequest, Peers};

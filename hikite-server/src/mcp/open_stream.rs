@@ -7,8 +7,8 @@ use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::limits::Limits;
 use hikite_core::share::{Allowance, ShareHolder};
-use hikite_gateway::People;
 use hikite_gateway::share::{SharedSlot, SharedSlots, SlotKind, SlotUsage};
+use hikite_identity::People;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

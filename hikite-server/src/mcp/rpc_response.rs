@@ -45,6 +45,11 @@ pub(crate) fn json(status: StatusCode, body: Bytes) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body).into_response()
 }
 
+/// Builds a transport error in the form that JSON-RPC clients read.
+pub(crate) fn problem(status: StatusCode, reason: &str) -> Response {
+    json(status, encode::error(None, &encode::error_object(-32600, reason)))
+}
+
 #[cfg(test)]
 mod tests {
     use hikite_core::caller::{Caller, Scopes};

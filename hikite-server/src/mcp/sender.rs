@@ -190,7 +190,7 @@ mod tests {
     /// Checks the remaining params of both ways of reading.
     #[track_caller]
     fn left(text: &str, expected: &str) {
-        let app = app_with(auth::Auth::Token(Secret::hidden("own")));
+        let app = app_with(crate::settings::Auth::Token(Secret::hidden("own")));
         let (read, _) =
             MessageParams::read(&app, Some(&raw(text)), request_context(CallerProof::Token)).expect("the owner");
         assert_eq!(read.members.raw().as_str(), expected);
@@ -228,7 +228,7 @@ mod tests {
 
     #[tokio::test]
     async fn another_token_and_an_unknown_project_are_refused() {
-        let app = app_with(auth::Auth::Token(Secret::hidden("own")));
+        let app = app_with(crate::settings::Auth::Token(Secret::hidden("own")));
         let kind = |text: &str, proof| {
             MessageParams::read(&app, Some(&raw(text)), request_context(proof)).map(drop).map_err(|error| error.kind)
         };

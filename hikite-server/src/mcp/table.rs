@@ -11,8 +11,8 @@ use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::share::{Allowance, ShareHolder};
 use hikite_core::signer::HmacSigner;
-use hikite_gateway::People;
 use hikite_gateway::share::{SharedSlot, SharedSlots, SlotKind, SlotUsage};
+use hikite_identity::People;
 use parking_lot::RwLock;
 use tokio::time::Instant;
 

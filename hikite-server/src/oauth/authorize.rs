@@ -3,7 +3,7 @@
 use axum::response::Response;
 use hikite_core::caller::Scopes;
 use hikite_core::error::Error;
-use hikite_gateway::identity::{ApprovedRequest, Consent, LoginSession};
+use hikite_identity::{ApprovedRequest, Consent, LoginSession};
 use http::Uri;
 
 use super::context::OauthContext;

@@ -1,13 +1,13 @@
 //! Resolves the client of a request: a registered one, or one whose id is the URL of its metadata document.
 
 use hikite_core::error::{Error, ErrorKind};
-use hikite_gateway::identity::{ClientRecord, NewClient, RedirectUri, WellKnownClient};
+use hikite_identity::{ClientRecord, NewClient, RedirectUri, WellKnownClient};
 use serde_json::Value;
 
-use super::ClientMetadataMode;
 use super::client_document;
 use super::context::OauthContext;
 use super::response::OauthError;
+use crate::settings::ClientMetadataMode;
 
 const NAME_CHARS: usize = 200;
 const REDIRECT_URIS_MAX: usize = 20;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::rate::Rate;
 use hikite_egress::RequestBody;
-use hikite_gateway::identity::{ClientRecord, RedirectUri};
+use hikite_identity::{ClientRecord, RedirectUri};
 use http::StatusCode;
 use http::header::{ACCEPT, CONTENT_TYPE};
 

@@ -6,7 +6,7 @@ use axum::response::Response;
 use hikite_core::caller::Scopes;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_gateway::AuthEvent;
-use hikite_gateway::identity::LoginSession;
+use hikite_identity::LoginSession;
 use http::StatusCode;
 
 use super::context::OauthContext;

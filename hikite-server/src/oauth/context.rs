@@ -9,15 +9,17 @@ use axum::response::Response;
 use hikite_core::error::Error;
 use hikite_core::language::Language;
 use hikite_core::share::Allowance;
-use hikite_gateway::identity::{ClientQuota, LoginSession, User};
-use hikite_gateway::{AuthEvent, Identity};
+use hikite_gateway::AuthEvent;
+use hikite_identity::Identity;
+use hikite_identity::{ClientQuota, LoginSession, User};
 use http::HeaderMap;
 use http::request::Parts;
 
 use super::text::{PageLanguage, PageText};
-use super::{OauthSettings, PublicUrl, cookie};
+use super::{PublicUrl, cookie};
 use crate::app::App;
 use crate::connection::ClientAddress;
+use crate::settings::OauthSettings;
 use crate::{health, login_throttle};
 
 pub(crate) struct OauthContext {

@@ -6,9 +6,9 @@ use hikite_core::caller::Scopes;
 use http::Uri;
 use serde_json::{Value, json};
 
-use super::ClientMetadataMode;
 use super::context::OauthContext;
 use super::response::document;
+use crate::settings::ClientMetadataMode;
 
 pub(crate) async fn server(context: OauthContext) -> Response {
     document(&metadata(&context))

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use axum::extract::Path;
 use axum::response::Response;
 use hikite_core::error::Error;
-use hikite_gateway::identity::REMOVED_MESSAGE;
-use hikite_gateway::{AuthEvent, FederationCallback, IdentityProviders};
+use hikite_gateway::AuthEvent;
+use hikite_identity::REMOVED_MESSAGE;
+use hikite_identity::{FederationCallback, IdentityProviders};
 use http::{StatusCode, Uri};
 
 use super::context::OauthContext;

@@ -4,7 +4,7 @@
 use axum::body::Body;
 use axum::response::Response;
 use hikite_core::error::{Error, ErrorKind};
-use hikite_gateway::identity::secret;
+use hikite_identity::secret;
 use http::StatusCode;
 use http::header::{HOST, ORIGIN};
 

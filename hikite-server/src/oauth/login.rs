@@ -9,7 +9,7 @@ use axum::response::Response;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::rate::Rate;
 use hikite_gateway::AuthEvent;
-use hikite_gateway::identity::RedirectUri;
+use hikite_identity::RedirectUri;
 use http::{StatusCode, Uri};
 
 use super::context::OauthContext;
@@ -157,7 +157,7 @@ fn key_of(name: &str) -> Arc<str> {
 
 /// Checks the throttles of this name and address.
 fn wait(context: &OauthContext, name: &Arc<str>) -> Result<(), Error> {
-    context.app.login_throttle.look(context.peer, &context.app)?;
+    context.app.login_throttle.look(context.peer)?;
     let Some(rate) = rate(context) else { return Ok(()) };
     let look = context.app.attempt_limits.names.look(name, rate, context.app.started.elapsed());
     look.map_err(|wait| Error::new(ErrorKind::RateLimit, "Too many attempts.").after(wait))
@@ -165,7 +165,7 @@ fn wait(context: &OauthContext, name: &Arc<str>) -> Result<(), Error> {
 
 fn count(context: &OauthContext, name: &Arc<str>) {
     // The limit is enforced at the next attempt.
-    let _ = context.app.login_throttle.note(context.peer, &context.app);
+    let _ = context.app.login_throttle.note(context.peer);
     if let Some(rate) = rate(context) {
         let _ = context.app.attempt_limits.names.take(name, rate, context.app.started.elapsed());
     }

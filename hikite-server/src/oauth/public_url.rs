@@ -2,11 +2,11 @@
 //! name, and are then shown that name.
 
 use hikite_core::uri;
-use hikite_gateway::identity::ResourceTarget;
+use hikite_identity::ResourceTarget;
 use http::HeaderMap;
 use http::header::HOST;
 
-use super::OauthSettings;
+use crate::settings::OauthSettings;
 
 const RESOURCE: &str = "/mcp";
 const METADATA: &str = "/.well-known/oauth-protected-resource";

@@ -4,7 +4,7 @@
 use axum::response::Response;
 use hikite_core::caller::Scopes;
 use hikite_core::error::{Error, ErrorKind};
-use hikite_gateway::identity::{ClientRecord, ClientStatus, RedirectUri};
+use hikite_identity::{ClientRecord, ClientStatus, RedirectUri};
 use http::StatusCode;
 
 use super::context::OauthContext;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::Error;
-use hikite_gateway::identity::TokenError;
+use hikite_identity::TokenError;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde_json::{Value, json};

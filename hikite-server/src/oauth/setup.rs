@@ -5,7 +5,7 @@ use axum::response::Response;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::language::Language;
 use hikite_gateway::AuthEvent;
-use hikite_gateway::identity::secret;
+use hikite_identity::secret;
 use hikite_ui::{error_text, sentence};
 use http::{StatusCode, Uri};
 
@@ -36,7 +36,7 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, Response
     let fields = form::read(context, body).await?;
     let text = |name: &str| fields.get(name).unwrap_or_default();
     let (link, name) = (text("link"), text("name").trim().to_lowercase());
-    if context.app.login_throttle.look(context.peer, &context.app).is_err() {
+    if context.app.login_throttle.look(context.peer).is_err() {
         return Err(page::notice(context, StatusCode::TOO_MANY_REQUESTS, text::SET_UP, text::TOO_OFTEN));
     }
     let by_passkey = text("with") == PASSKEY;
@@ -55,7 +55,7 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, Response
         }
         Err(error) if error.kind == ErrorKind::Authorization => {
             // Links cannot be guessed, but attempts are throttled all the same.
-            let _ = context.app.login_throttle.note(context.peer, &context.app);
+            let _ = context.app.login_throttle.note(context.peer);
             return Err(link_expired(context));
         }
         Err(error) => return Err(page::error_page(context, &error)),

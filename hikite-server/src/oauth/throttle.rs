@@ -21,10 +21,10 @@ pub(crate) fn begin(context: &OauthContext) -> Result<(), Error> {
 
 /// Checks the login throttle of this address.
 pub(crate) fn look(context: &OauthContext) -> Result<(), Error> {
-    context.app.login_throttle.look(context.peer, &context.app)
+    context.app.login_throttle.look(context.peer)
 }
 
 pub(crate) fn failed(context: &OauthContext) {
     // The limit is enforced at the next attempt.
-    let _ = context.app.login_throttle.note(context.peer, &context.app);
+    let _ = context.app.login_throttle.note(context.peer);
 }

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hikite_core::error::ErrorKind;
 use hikite_gateway::AuthEvent;
-use hikite_gateway::identity::{ClientRecord, CodeExchange, RefreshRequest, TokenError, TokenPair};
+use hikite_identity::{ClientRecord, CodeExchange, RefreshRequest, TokenError, TokenPair};
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use serde_json::json;
@@ -82,11 +82,11 @@ pub(super) async fn client(context: &OauthContext, fields: &FormFields) -> Resul
     let by_header = context.headers.contains_key(AUTHORIZATION);
     let (id, secret) = credentials(context, fields)?;
     if secret.is_some() {
-        context.app.login_throttle.look(context.peer, &context.app)?;
+        context.app.login_throttle.look(context.peer)?;
     }
     let proved = context.identity.authenticate_client(&id, secret.as_deref()).await;
     if matches!(proved, Err(TokenError::Client(_))) && secret.is_some() {
-        context.app.login_throttle.note(context.peer, &context.app)?;
+        context.app.login_throttle.note(context.peer)?;
     }
     proved.map_err(|denied| OauthError::from(denied).by_header(by_header))
 }

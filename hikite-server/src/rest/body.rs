@@ -9,7 +9,7 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
 use crate::app::App;
-use crate::mcp::http::read as read_bytes;
+use crate::mcp::body::read as read_bytes;
 
 pub(crate) async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<Object, Error> {
     if !is_json(headers) {

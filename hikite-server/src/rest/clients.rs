@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::identity::NewClient;
+use hikite_identity::NewClient;
 use http::header::{CACHE_CONTROL, HeaderValue};
 use http::{HeaderMap, StatusCode, Uri};
 

@@ -10,8 +10,8 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::identity::{User, UserAuthority};
 use hikite_gateway::now_ms;
+use hikite_identity::{User, UserAuthority};
 use http::{HeaderMap, StatusCode, Uri};
 
 use super::form::RequestForm;
@@ -112,10 +112,10 @@ async fn require_proof(
         let error = Error::new(ErrorKind::Authorization, "This needs a fresh login.");
         return Err(error.hint("Log out and in again, or send your current password."));
     };
-    app.login_throttle.look(peer, app)?;
+    app.login_throttle.look(peer)?;
     if identity(app)?.log_in(&user.name, password).await?.is_some() {
         return Ok(());
     }
-    app.login_throttle.note(peer, app)?;
+    app.login_throttle.note(peer)?;
     Err(Error::new(ErrorKind::Authorization, "The password is wrong.").hint("Send your current password."))
 }

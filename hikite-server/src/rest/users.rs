@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::identity::Successor;
+use hikite_identity::Successor;
 use http::header::{CACHE_CONTROL, HeaderValue};
 use http::{HeaderMap, StatusCode, Uri};
 

@@ -12,16 +12,15 @@ use axum::extract::Request;
 use axum::response::Response;
 use hikite_core::secret::Secret;
 use hikite_egress::{AllowList, EgressClient};
-use hikite_gateway::identity::TokenTerms;
 use hikite_gateway::{Nodes, Surface, Surfaces};
+use hikite_identity::TokenTerms;
 use hikite_store::{Store, StoreUrl};
 use tower::ServiceExt;
 
 use super::router;
 use crate::node::PREFIX;
-use crate::oauth::{ClientMetadataMode, OauthSettings};
 use crate::test_app::app_with;
-use crate::{App, Auth, Origins, ServerSettings, TrustedProxies};
+use crate::{App, Auth, ClientMetadataMode, OauthSettings, Origins, ServerSettings, TrustedProxies};
 
 const TOKEN: &str = "the-local-token-of-this-test";
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];

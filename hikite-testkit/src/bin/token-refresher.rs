@@ -11,7 +11,8 @@ use hikite_core::{
     source::{BoxFuture, CallContext},
 };
 use hikite_egress::EgressClient;
-use hikite_gateway::{AccountProvider, AccountSettings, AccountStore, OAuthApp, RefreshTiming, SecretStore, TokenAuth};
+use hikite_gateway::{AccountProvider, AccountSettings, AccountStore, OAuthApp, RefreshTiming, TokenAuth};
+use hikite_identity::SecretStore;
 use hikite_store::{Store, StoreUrl};
 use hikite_vault::KeyRing;
 

@@ -13,7 +13,8 @@ use http_body_util::{BodyExt, Full};
 use tokio::sync::oneshot;
 
 use super::{HttpInner, HttpSender, is_stream};
-use crate::error::UpstreamError;
+use crate::authorized_client::too_large;
+use crate::error::{FailureReason, UpstreamError};
 use crate::pending::UpstreamResponse;
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -37,10 +38,10 @@ impl HttpSender {
     pub(crate) async fn listen(&self) {
         let inner = Arc::clone(&self.inner);
         let (opened, opening) = oneshot::channel();
-        self.inner.tasks.spawn(async move {
-            inner.closed.run_until_cancelled(inner.keep_listening(opened)).await;
+        self.inner.context.tasks.spawn(async move {
+            inner.context.closed.run_until_cancelled(inner.keep_listening(opened)).await;
         });
-        self.inner.handshake_steps.stream.wait(opening, &self.inner.tasks).await;
+        self.inner.context.handshake_steps.stream.wait(opening, &self.inner.context.tasks).await;
     }
 }
 
@@ -54,7 +55,7 @@ impl HttpInner {
     ) -> Result<UpstreamResponse, UpstreamError> {
         let mut reading = EventStreamReader {
             body,
-            parser: SseParser::new(self.answer_bytes),
+            parser: SseParser::new(self.context.answer_bytes),
             last_event: None,
             pause: RESUME_PAUSE,
         };
@@ -70,7 +71,7 @@ impl HttpInner {
             }
             let Some(last) = reading.last_event.clone().filter(|_| resumable && resumes < RESUMES) else {
                 let error = self.broken("its stream ended before the response");
-                return Err(UpstreamError::NoResponse(error.into()));
+                return Err(UpstreamError::new(FailureReason::NoResponse, error));
             };
             resumes += 1;
             tokio::time::sleep(reading.pause).await;
@@ -80,7 +81,7 @@ impl HttpInner {
                 return Err(self.broken(what).into());
             }
             reading.body = answer.into_body();
-            reading.parser = SseParser::new(self.answer_bytes);
+            reading.parser = SseParser::new(self.context.answer_bytes);
         }
     }
 
@@ -120,11 +121,11 @@ impl HttpInner {
             drop(opened.take());
             match answer {
                 Ok(answer) if answer.status().is_success() && is_stream(&answer) => {
-                    let parser = SseParser::new(self.answer_bytes);
+                    let parser = SseParser::new(self.context.answer_bytes);
                     let mut reading = EventStreamReader { body: answer.into_body(), parser, last_event: last, pause };
                     if let Err(error) = self.read_stream(&mut reading, None).await {
                         tracing::debug!(
-                            module = &*self.name,
+                            module = &*self.context.name,
                             error = error.log_text(),
                             "the event stream was interrupted"
                         );
@@ -150,6 +151,6 @@ impl HttpInner {
     }
 
     fn too_large(&self, error: &EventTooLarge) -> Error {
-        super::too_large(&self.name, self.answer_bytes).because(error.to_string())
+        too_large(&self.context.name, self.context.answer_bytes).because(error.to_string())
     }
 }

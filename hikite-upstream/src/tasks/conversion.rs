@@ -3,8 +3,9 @@
 use hikite_core::json::{Object, Raw};
 
 use crate::error::UpstreamError;
-use crate::inbound::KEY;
 
+/// `_meta` member in which a server may name its question.
+pub(crate) const KEY: &str = "hikite/key";
 /// `_meta` member that ties a message to a task in 2025-11-25.
 pub(super) const RELATED: &str = "io.modelcontextprotocol/related-task";
 
@@ -44,7 +45,7 @@ pub(super) fn finish(task: &mut Object, outcome: Result<Raw, UpstreamError>) -> 
             task.set("result", without(result, &[RELATED]));
         }
         Err(error) => {
-            let Some(relayed) = error.error().relayed.clone() else { return Err(error) };
+            let Some(relayed) = error.error.relayed.clone() else { return Err(error) };
             task.set("status", "failed");
             task.set("error", relayed);
         }

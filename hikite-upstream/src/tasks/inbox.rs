@@ -3,27 +3,22 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, InputRequest, InputRequestKind};
-use hikite_wire::encode;
 use hikite_wire::message::MessageId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::connection::Connection;
 use crate::error::UpstreamError;
-use crate::pending::ActiveCall;
+use crate::pending::{ActiveCall, PendingRequest};
 use crate::tasks::conversion;
 
 /// Maximum number of tasks per connection. The oldest without open questions is dropped first.
 const INBOXES: usize = 64;
 /// Maximum number of open questions per task.
 const QUESTIONS: usize = 32;
-/// Time for a question to arrive after its task's result was requested.
-const QUESTION_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub(crate) struct TaskInboxes(Mutex<InboxState>);
@@ -64,7 +59,7 @@ pub(crate) enum QuestionReceiver {
 
 impl TaskInboxes {
     /// Creates the inbox of a task. Returns the questions of a task that was dropped for it.
-    fn open(&self, task: &str) -> Vec<MessageId> {
+    pub(super) fn open(&self, task: &str) -> Vec<MessageId> {
         self.0.lock().make_room(task)
     }
 
@@ -103,6 +98,35 @@ impl TaskInboxes {
         named.or_else(|| fetched().map(|(task, _)| task.clone())).map(QuestionReceiver::TaskInbox)
     }
 
+    /// Registers the request for a task's result, unless it was sent before. Returns the signal of its questions, and the
+    /// request with the token that cancels it.
+    pub(super) fn begin_fetch(
+        &self,
+        task: &str,
+        open: impl FnOnce() -> Option<PendingRequest>,
+    ) -> (Arc<Notify>, Option<(PendingRequest, CancellationToken)>) {
+        let mut state = self.0.lock();
+        // Another task may have displaced the inbox.
+        let Some(inbox) = state.by_task.get_mut(task) else { return Default::default() };
+        let arrived = Arc::clone(&inbox.arrived);
+        if inbox.fetching.is_some() || inbox.outcome.is_some() {
+            return (arrived, None);
+        }
+        let Some(pending_request) = open() else { return (arrived, None) };
+        let finished = CancellationToken::new();
+        inbox.fetching = Some((pending_request.id, finished.clone().drop_guard()));
+        (arrived, Some((pending_request, finished)))
+    }
+
+    /// Stores the outcome of that request. Transport failures are not stored, so that the result is requested again.
+    pub(super) fn end_fetch(&self, task: &str, outcome: Option<Result<Raw, UpstreamError>>) {
+        let mut state = self.0.lock();
+        let Some(inbox) = state.by_task.get_mut(task) else { return };
+        inbox.fetching = None;
+        inbox.outcome = outcome.filter(|o| o.as_ref().map_or_else(|e| e.error.relayed.is_some(), |_| true));
+        inbox.arrived.notify_waiters();
+    }
+
     /// Suspends a question until a client queries its task. Returns `true` if there was room.
     pub(crate) fn suspend(&self, task: &str, id: MessageId, question: InputRequest) -> bool {
         let mut state = self.0.lock();
@@ -127,7 +151,7 @@ impl TaskInboxes {
     }
 
     /// Removes an answered question and returns its request id.
-    fn take(&self, task: &str, key: &str) -> Option<MessageId> {
+    pub(super) fn take(&self, task: &str, key: &str) -> Option<MessageId> {
         let mut state = self.0.lock();
         let questions = &mut state.by_task.get_mut(task)?.questions;
         let index = questions.iter().position(|suspended| &*suspended.key == key)?;
@@ -135,7 +159,11 @@ impl TaskInboxes {
     }
 
     /// Returns the open questions as `inputRequests`, and those that the client cannot answer.
-    fn partition_questions(&self, task: &str, context: &CallContext) -> (Object, Vec<(MessageId, InputRequestKind)>) {
+    pub(super) fn partition_questions(
+        &self,
+        task: &str,
+        context: &CallContext,
+    ) -> (Object, Vec<(MessageId, InputRequestKind)>) {
         let mut state = self.0.lock();
         let Some(inbox) = state.by_task.get_mut(task) else { return Default::default() };
         let (able, unable): (Vec<_>, Vec<_>) = std::mem::take(&mut inbox.questions)
@@ -168,85 +196,6 @@ impl InboxState {
         self.order.push_back(task.to_owned());
         self.by_task.insert(task.to_owned(), TaskInbox::default());
         unanswered
-    }
-}
-
-impl Connection {
-    /// Creates the inbox of a task, and refuses the questions of a task that was dropped for it.
-    pub(super) fn open_inbox(&self, task: &str) {
-        for id in self.inboxes.open(task) {
-            self.refuse(&id, "Too many tasks are waiting for answers.");
-        }
-    }
-
-    /// Releases everything that belongs to a finished task.
-    pub(super) fn task_is_over(&self, task: &str) {
-        self.inboxes.close(task);
-        self.running.end(task);
-        self.became_idle();
-    }
-
-    /// Returns the open questions of a task, after requesting its result if it needs input.
-    pub(super) async fn open_questions(self: &Arc<Self>, task: &str, waits: bool, context: &CallContext) -> Object {
-        if !waits {
-            return self.take_open_questions(task, context);
-        }
-        let arrived = self.fetch_questions(task);
-        let arrival = arrived.notified();
-        let questions = self.take_open_questions(task, context);
-        if !questions.is_empty() {
-            return questions;
-        }
-        let _ = tokio::time::timeout(QUESTION_TIMEOUT, arrival).await;
-        self.take_open_questions(task, context)
-    }
-
-    /// Returns the open questions, and refuses those that the client cannot answer.
-    fn take_open_questions(&self, task: &str, context: &CallContext) -> Object {
-        let (questions, unable) = self.inboxes.partition_questions(task, context);
-        for (id, kind) in unable {
-            context.back.capability_missing(kind);
-            self.refuse(&id, &format!("The client does not support `{}`.", kind.method()));
-        }
-        questions
-    }
-
-    /// Answers questions of a task by key. Unknown keys are ignored.
-    pub(super) fn answer_task(&self, task: &str, answers: &Object) {
-        for (key, answer) in answers.iter() {
-            if let Some(id) = self.inboxes.take(task, key) {
-                self.send(encode::result(&id, answer));
-            }
-        }
-    }
-
-    /// Requests the result of a task in the background, once per task, because its questions arrive only then.
-    fn fetch_questions(self: &Arc<Self>, task: &str) -> Arc<Notify> {
-        self.open_inbox(task);
-        let mut state = self.inboxes.0.lock();
-        // Another task may have displaced the inbox.
-        let Some(inbox) = state.by_task.get_mut(task) else { return Arc::default() };
-        let arrived = Arc::clone(&inbox.arrived);
-        if inbox.fetching.is_some() || inbox.outcome.is_some() {
-            return arrived;
-        }
-        let Ok(pending_request) = self.pending_request(None) else { return arrived };
-        let finished = CancellationToken::new();
-        inbox.fetching = Some((pending_request.id, finished.clone().drop_guard()));
-        drop(state);
-        let (connection, task) = (Arc::clone(self), task.to_owned());
-        self.tasks.spawn(async move {
-            let exchange = connection.exchange(pending_request, "tasks/result", Some(conversion::named(&task)), None);
-            let outcome = finished.run_until_cancelled(exchange).await;
-            let mut state = connection.inboxes.0.lock();
-            if let Some(inbox) = state.by_task.get_mut(&task) {
-                inbox.fetching = None;
-                // Transport failures are not stored, so that the result is requested again.
-                inbox.outcome = outcome.filter(|o| o.as_ref().map_or_else(|e| e.error().relayed.is_some(), |_| true));
-                inbox.arrived.notify_waiters();
-            }
-        });
-        arrived
     }
 }
 

@@ -9,9 +9,9 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
 use hikite_wire::stateless::TASKS;
 
+use crate::connection::request_meta::StatelessMeta;
 use crate::connection::{BACKGROUND_TIMEOUT, Connection};
 use crate::error::UpstreamError;
-use crate::request_meta::StatelessMeta;
 use crate::rounds::{ask_all, failed};
 use crate::tasks::conversion;
 
@@ -104,26 +104,24 @@ struct CancelTaskOnDrop {
 impl Drop for CancelTaskOnDrop {
     fn drop(&mut self) {
         if self.armed {
-            self.connection.cancel_task(&self.id);
+            cancel_task(&self.connection, &self.id);
         }
     }
 }
 
-impl Connection {
-    fn cancel_task(self: &Arc<Self>, id: &str) {
-        if !self.is_open() {
-            return;
-        }
-        let (connection, params) = (Arc::clone(self), conversion::named(id));
-        if !self.is_stateless() {
-            return drop(self.request_detached("tasks/cancel", params));
-        }
-        self.tasks.spawn(async move {
-            let request_meta = StatelessMeta::default().with_extension(TASKS);
-            let cancelling = connection.request_stateless("tasks/cancel", params, None, request_meta);
-            let _ = tokio::time::timeout(BACKGROUND_TIMEOUT, cancelling).await;
-        });
+fn cancel_task(connection: &Arc<Connection>, id: &str) {
+    if !connection.is_open() {
+        return;
     }
+    let (canceller, params) = (Arc::clone(connection), conversion::named(id));
+    if !connection.is_stateless() {
+        return drop(connection.request_detached("tasks/cancel", params));
+    }
+    connection.tasks.spawn(async move {
+        let request_meta = StatelessMeta::default().with_extension(TASKS);
+        let cancelling = canceller.request_stateless("tasks/cancel", params, None, request_meta);
+        let _ = tokio::time::timeout(BACKGROUND_TIMEOUT, cancelling).await;
+    });
 }
 
 #[cfg(test)]

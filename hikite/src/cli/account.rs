@@ -16,7 +16,8 @@ use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
 use hikite_egress::EgressClient;
-use hikite_gateway::{Account, AccountSettings, AccountStatus, AccountStore, DEFAULT_ACCOUNT, People, record_admin};
+use hikite_gateway::{Account, AccountSettings, AccountStatus, AccountStore, DEFAULT_ACCOUNT, record_admin};
+use hikite_identity::People;
 use hikite_store::Store;
 
 use super::store_session::{at_terminal, table};

@@ -5,8 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::Identity;
-use hikite_gateway::identity::NewClient;
+use hikite_identity::{Identity, NewClient};
 
 use super::store_session::{StoreSession, table};
 use super::{GlobalArgs, note, print};

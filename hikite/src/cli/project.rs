@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::{People, Project};
+use hikite_identity::{People, Project};
 use serde_json::{Value, json};
 
 use super::call::ResultFormat;

@@ -8,7 +8,8 @@ use hikite_config::Config;
 use hikite_core::error::Error;
 use hikite_core::json::Raw;
 use hikite_core::source::CallOrigin;
-use hikite_gateway::{Identity, People, SecretStore, record_admin};
+use hikite_gateway::record_admin;
+use hikite_identity::{Identity, People, SecretStore};
 use hikite_store::Store;
 use serde_json::json;
 

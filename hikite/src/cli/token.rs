@@ -8,8 +8,7 @@ use clap::{Args, Subcommand};
 use hikite_config::{AuthSection, Config};
 use hikite_core::caller::OWNER;
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::identity::UserAuthority;
-use hikite_gateway::{People, PersonalToken};
+use hikite_identity::{People, PersonalToken, UserAuthority};
 
 use super::store_session::{StoreSession, table};
 use super::{GlobalArgs, note, print, program};

@@ -6,8 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::Identity;
-use hikite_gateway::identity::{Successor, UserAuthority};
+use hikite_identity::{Identity, Successor, UserAuthority};
 
 use super::store_session::{StoreSession, table};
 use super::{GlobalArgs, note, print};
@@ -247,7 +246,7 @@ impl UserListArgs {
 
 impl UserPasswordArgs {
     async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
-        let made = if self.stdin { None } else { Some(hikite_gateway::identity::secret("")?) };
+        let made = if self.stdin { None } else { Some(hikite_identity::secret("")?) };
         let password = match &made {
             Some(made) => made.expose().to_owned(),
             None => first_line()?,

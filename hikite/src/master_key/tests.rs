@@ -123,7 +123,7 @@ async fn a_key_that_is_missed_is_not_made_anew() {
     let config = config(folder.path(), "{}").expect("right");
     let store = Store::open(&config.store_url()).await.expect("a store");
     let places = MasterKeyLocations::of(&config);
-    let secret_store = hikite_gateway::SecretStore::new(store.clone(), places.open(&store).await.expect("made"));
+    let secret_store = hikite_identity::SecretStore::new(store.clone(), places.open(&store).await.expect("made"));
     let secret = hikite_core::secret::Secret::hidden("canary");
     secret_store.set(("a", "b", "c"), &secret).await.expect("put");
     fs::remove_file(folder.path().join("vault.key")).expect("gone");

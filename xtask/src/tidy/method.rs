@@ -16,8 +16,6 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("hikite-identity::Identity", 90),
     ("hikite-identity::People", 47),
     ("hikite-store::Store", 161),
-    ("hikite-upstream::Connection", 92),
-    ("hikite-upstream::UpstreamInner", 66),
 ];
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use hikite_core::secret::Secret;
-use hikite_gateway::SecretStore;
+use hikite_identity::SecretStore;
 use hikite_store::Store;
 use hikite_vault::{KeyRing, VaultError};
 

@@ -11,7 +11,8 @@ use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::secret::Secret;
 use hikite_core::time::rfc3339;
-use hikite_gateway::{SecretStore, now_ms, record_admin};
+use hikite_gateway::{now_ms, record_admin};
+use hikite_identity::SecretStore;
 use hikite_store::{NEWEST, Store, StoreUrl};
 use serde_json::json;
 

@@ -14,9 +14,8 @@ use hikite_core::error::Error;
 use hikite_core::secret::Secret;
 use hikite_core::source::{BoxFuture, CallContext};
 use hikite_egress::EgressClient;
-use hikite_gateway::{
-    AccountSettings, AccountStore, BrowserSecret, ConnectionCallback, OAuthApp, SecretStore, TokenAuth,
-};
+use hikite_gateway::{AccountSettings, AccountStore, BrowserSecret, ConnectionCallback, OAuthApp, TokenAuth};
+use hikite_identity::SecretStore;
 use hikite_store::{Store, StoreUrl};
 use hikite_testkit::postgres;
 use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, MockProvider};

@@ -10,11 +10,12 @@ use hikite_wire::header;
 use hikite_wire::stateless::{self, TASKS};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::connection::{Connection, ConnectionPurpose};
 use crate::error::UpstreamError;
 use crate::http::REVISION;
 use crate::outbound::Outbound;
 use crate::trace_context;
+
+use super::{Connection, ConnectionPurpose};
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -51,6 +52,23 @@ impl StatelessMeta {
         Self { client_capabilities, mirrored_headers: HeaderMap::new() }
     }
 
+    /// Declares the capabilities of a plain request.
+    pub(crate) fn for_request(connection: &Connection, context: Option<&CallContext>) -> Self {
+        match (context, &connection.purpose) {
+            (Some(context), _) => Self::for_call(context, false),
+            (None, ConnectionPurpose::Lists) => Self::for_lists(),
+            (None, _) => Self::default(),
+        }
+    }
+
+    /// Declares the capabilities of the handshake.
+    pub(crate) fn for_handshake(connection: &Connection) -> Self {
+        match connection.purpose {
+            ConnectionPurpose::Lists => Self::for_lists(),
+            _ => Self { client_capabilities: connection.declared_capabilities(), mirrored_headers: HeaderMap::new() },
+        }
+    }
+
     /// Adds one extension.
     pub(crate) fn with_extension(mut self, extension: &str) -> Self {
         let extensions = self.client_capabilities.extensions.as_ref().and_then(Raw::object).unwrap_or_default();
@@ -60,25 +78,6 @@ impl StatelessMeta {
 }
 
 impl Connection {
-    /// Returns the capabilities of a plain request.
-    pub(crate) fn request_meta(&self, context: Option<&CallContext>) -> StatelessMeta {
-        match (context, &self.purpose) {
-            (Some(context), _) => StatelessMeta::for_call(context, false),
-            (None, ConnectionPurpose::Lists) => StatelessMeta::for_lists(),
-            (None, _) => StatelessMeta::default(),
-        }
-    }
-
-    /// Returns the capabilities of the handshake.
-    pub(crate) fn handshake_meta(&self) -> StatelessMeta {
-        match self.purpose {
-            ConnectionPurpose::Lists => StatelessMeta::for_lists(),
-            _ => {
-                StatelessMeta { client_capabilities: self.declared_capabilities(), mirrored_headers: HeaderMap::new() }
-            }
-        }
-    }
-
     /// Sends one stateless request and waits for its response. Dropping the future cancels the request.
     pub(crate) async fn request_stateless(
         &self,

@@ -9,8 +9,9 @@ use hikite_core::error::{Error, ErrorKind};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::connection::Connection;
-use crate::error::UpstreamError;
+use crate::error::{FailureReason, UpstreamError};
+
+use super::Connection;
 
 /// Poll interval for conditions without a signal: tasks that expire, and subscriptions that another connection took
 /// over.
@@ -49,47 +50,37 @@ impl Drop for ConnectionHold<'_> {
     }
 }
 
-impl Connection {
+impl Retirement {
     pub(crate) fn hold(&self) -> ConnectionHold<'_> {
-        self.retirement.holds.fetch_add(1, Ordering::AcqRel);
-        ConnectionHold(&self.retirement)
+        self.holds.fetch_add(1, Ordering::AcqRel);
+        ConnectionHold(self)
     }
 
     pub(crate) fn is_retired(&self) -> bool {
-        self.retirement.why.get().is_some()
+        self.why.get().is_some()
     }
 
+    /// Wakes up the retirement after something ended that it may be waiting for.
+    pub(crate) fn became_idle(&self) {
+        if self.is_retired() {
+            self.became_idle.notify_one();
+        }
+    }
+}
+
+impl Connection {
     /// Stops new calls and closes the connection after the last running one. Returns `true` on the first retirement.
     pub(crate) fn retire(self: &Arc<Self>, why: RetireReason) -> bool {
         if self.retirement.why.set(why).is_err() {
             return false;
         }
-        if !self.close_if_done(why) {
+        if !close_if_done(self, why) {
             let connection = Arc::clone(self);
             self.tasks.spawn(async move {
                 let closed = connection.closed.clone();
-                closed.run_until_cancelled(connection.drain(why)).await;
+                closed.run_until_cancelled(drain(&connection, why)).await;
             });
         }
-        true
-    }
-
-    async fn drain(&self, why: RetireReason) {
-        while !self.close_if_done(why) {
-            tokio::select! {
-                () = self.retirement.became_idle.notified() => {}
-                () = tokio::time::sleep(POLL_INTERVAL) => {}
-            }
-        }
-    }
-
-    fn close_if_done(&self, why: RetireReason) -> bool {
-        let relays_notifications = why == RetireReason::CapabilitiesExceeded && !self.subscriptions.lock().is_empty();
-        if relays_notifications || self.is_needed() || !self.pending.close_if_empty() {
-            return false;
-        }
-        let reason = format!("`{}` has moved to another connection.", self.name);
-        self.close(UpstreamError::NotSent(Error::new(ErrorKind::UpstreamUnavailable, reason).into()));
         true
     }
 
@@ -100,19 +91,31 @@ impl Connection {
 
     /// Returns `true` if the server is initialized and idle, so that it could be stopped.
     pub(crate) fn is_idle(&self) -> bool {
-        let has_no_subscriptions = self.subscriptions.lock().is_empty();
+        let has_no_subscriptions = self.subscriptions.is_empty();
         has_no_subscriptions && self.initialize_result().is_some() && !self.is_needed() && self.pending.is_empty()
     }
 
     /// Returns `true` if somebody waits for a response, a task or a notification of the server.
     pub(crate) fn is_in_use(&self) -> bool {
-        self.pending.has_calls() || self.running.any(Instant::now()) || !self.subscriptions.lock().is_empty()
+        self.pending.has_calls() || self.running.any(Instant::now()) || !self.subscriptions.is_empty()
     }
+}
 
-    /// Wakes up the retirement after something ended that it may be waiting for.
-    pub(crate) fn became_idle(&self) {
-        if self.is_retired() {
-            self.retirement.became_idle.notify_one();
+async fn drain(connection: &Connection, why: RetireReason) {
+    while !close_if_done(connection, why) {
+        tokio::select! {
+            () = connection.retirement.became_idle.notified() => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
         }
     }
+}
+
+fn close_if_done(connection: &Connection, why: RetireReason) -> bool {
+    let relays_notifications = why == RetireReason::CapabilitiesExceeded && !connection.subscriptions.is_empty();
+    if relays_notifications || connection.is_needed() || !connection.pending.close_if_empty() {
+        return false;
+    }
+    let reason = format!("`{}` has moved to another connection.", connection.name);
+    connection.close(UpstreamError::new(FailureReason::NotSent, Error::new(ErrorKind::UpstreamUnavailable, reason)));
+    true
 }

@@ -16,9 +16,11 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
-use crate::connection::{Connection, ConnectionPurpose};
 use crate::error::UpstreamError;
 use crate::revision;
+
+use super::request_meta::StatelessMeta;
+use super::{Connection, ConnectionPurpose, listing};
 
 /// Timeout for the acknowledgement of a listen request.
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -81,92 +83,95 @@ impl ListenState {
     }
 }
 
-impl Connection {
-    /// Starts listening for the lifetime of the connection, if the server has any notifications to send.
-    pub(crate) fn start_listening(self: &Arc<Self>) {
-        // A connection for reading lists is closed right after; changes arrive on the shared connection.
-        if matches!(self.purpose, ConnectionPurpose::Lists) || !(self.lists_may_change() || self.can_subscribe()) {
-            return;
+/// Starts listening for the lifetime of the connection, if the server has any notifications to send.
+pub(crate) fn start(connection: &Arc<Connection>) {
+    // A connection for reading lists is closed right after; changes arrive on the shared connection.
+    if matches!(connection.purpose, ConnectionPurpose::Lists)
+        || !(lists_may_change(connection) || can_subscribe(connection))
+    {
+        return;
+    }
+    let listener = Arc::clone(connection);
+    connection.tasks.spawn(async move {
+        let closed = listener.closed.clone();
+        closed.run_until_cancelled(keep_listening(&listener)).await;
+    });
+}
+
+/// Subscribes to a resource at the server. The resource must already be among the subscriptions.
+pub(crate) async fn listen_to(connection: &Connection, uri: &str) -> Result<Raw, UpstreamError> {
+    let unsupported = || {
+        let reason = format!("`{}` sends no notifications when `{uri}` changes.", connection.name);
+        Error::new(ErrorKind::MethodNotFound, reason)
+    };
+    if !can_subscribe(connection) {
+        return Err(unsupported().into());
+    }
+    let mut acknowledged_listen = connection.listening.acknowledged_listen.subscribe();
+    let change = connection.listening.change();
+    let answered = connection
+        .closed
+        .run_until_cancelled(acknowledged_listen.wait_for(|acknowledged_listen| acknowledged_listen.change >= change))
+        .await;
+    let Some(Ok(acknowledged_listen)) = answered else { return Err(connection.close_reason()) };
+    if acknowledged_listen.uris.contains(uri) {
+        return Ok(Raw::empty_object());
+    }
+    Err(acknowledged_listen.refusal.clone().unwrap_or_else(|| unsupported().into()))
+}
+
+fn lists_may_change(connection: &Connection) -> bool {
+    LISTS.iter().any(|(capability, _)| promises(connection, capability, "listChanged"))
+}
+
+fn can_subscribe(connection: &Connection) -> bool {
+    promises(connection, "resources", "subscribe")
+}
+
+fn promises(connection: &Connection, capability: &str, member: &str) -> bool {
+    let Some(initialize_result) = connection.initialize_result() else { return false };
+    let declared = initialize_result.capabilities.get(capability).and_then(Raw::object);
+    declared.and_then(|declared| declared.get(member)?.decode().ok()).unwrap_or(false)
+}
+
+/// Returns the notifications to listen for, or `None` if there are none.
+fn wanted(connection: &Connection) -> Option<Object> {
+    let mut wanted = Object::default();
+    for (capability, member) in LISTS {
+        if promises(connection, capability, "listChanged") {
+            wanted.set(member, Raw::of(&true));
         }
-        let connection = Arc::clone(self);
-        self.tasks.spawn(async move {
-            let closed = connection.closed.clone();
-            closed.run_until_cancelled(keep_listening(&connection)).await;
-        });
     }
+    let uris = connection.subscriptions.uris();
+    if !uris.is_empty() && can_subscribe(connection) {
+        wanted.set("resourceSubscriptions", Raw::of(&uris));
+    }
+    (!wanted.is_empty()).then_some(wanted)
+}
 
-    /// Subscribes to a resource at the server. The resource must already be among the subscriptions.
-    pub(crate) async fn listen_to(&self, uri: &str) -> Result<Raw, UpstreamError> {
-        let unsupported = || {
-            let reason = format!("`{}` sends no notifications when `{uri}` changes.", self.name);
-            Error::new(ErrorKind::MethodNotFound, reason)
-        };
-        if !self.can_subscribe() {
-            return Err(unsupported().into());
-        }
-        let mut acknowledged_listen = self.listening.acknowledged_listen.subscribe();
-        let change = self.listening.change();
-        let answered = self
-            .closed
-            .run_until_cancelled(
-                acknowledged_listen.wait_for(|acknowledged_listen| acknowledged_listen.change >= change),
-            )
-            .await;
-        let Some(Ok(acknowledged_listen)) = answered else { return Err(self.close_reason()) };
-        if acknowledged_listen.uris.contains(uri) {
-            return Ok(Raw::empty_object());
-        }
-        Err(acknowledged_listen.refusal.clone().unwrap_or_else(|| unsupported().into()))
-    }
-
-    fn lists_may_change(&self) -> bool {
-        LISTS.iter().any(|(capability, _)| self.promises(capability, "listChanged"))
-    }
-
-    fn can_subscribe(&self) -> bool {
-        self.promises("resources", "subscribe")
-    }
-
-    fn promises(&self, capability: &str, member: &str) -> bool {
-        let Some(initialize_result) = self.initialize_result() else { return false };
-        let declared = initialize_result.capabilities.get(capability).and_then(Raw::object);
-        declared.and_then(|declared| declared.get(member)?.decode().ok()).unwrap_or(false)
-    }
-
-    /// Returns the notifications to listen for, or `None` if there are none.
-    fn wanted(&self) -> Option<Object> {
-        let mut wanted = Object::default();
-        for (capability, member) in LISTS {
-            if self.promises(capability, "listChanged") {
-                wanted.set(member, Raw::of(&true));
-            }
-        }
-        let uris: Vec<String> = self.subscriptions.lock().keys().cloned().collect();
-        if !uris.is_empty() && self.can_subscribe() {
-            wanted.set("resourceSubscriptions", Raw::of(&uris));
-        }
-        (!wanted.is_empty()).then_some(wanted)
-    }
-
-    /// Sends a listen request. Returns its exchange and the receiver of its acknowledgement.
-    fn begin_listening(
-        &self,
-        wanted: Object,
-    ) -> Result<(ListenExchange<'_>, oneshot::Receiver<Object>), UpstreamError> {
-        const METHOD: &str = "subscriptions/listen";
-        let pending_request = self.background_request()?;
-        let (sender, acknowledged) = oneshot::channel();
-        self.listening.unacknowledged.lock().insert(pending_request.id, sender);
-        let unacknowledged = ForgetListenOnDrop { listening: &self.listening, id: pending_request.id };
-        let params = Object::default().with("notifications", wanted);
-        let (params, routing) =
-            self.prepare(METHOD, params, self.request_meta(None), None, (None, &CallOrigin::default()));
-        let exchange = async move {
-            let _unheard = unacknowledged;
-            self.exchange(pending_request, METHOD, Some(params), routing).await
-        };
-        Ok((Box::pin(exchange), acknowledged))
-    }
+/// Sends a listen request. Returns its exchange and the receiver of its acknowledgement.
+fn begin(
+    connection: &Connection,
+    wanted: Object,
+) -> Result<(ListenExchange<'_>, oneshot::Receiver<Object>), UpstreamError> {
+    const METHOD: &str = "subscriptions/listen";
+    let pending_request = connection.background_request()?;
+    let (sender, acknowledged) = oneshot::channel();
+    connection.listening.unacknowledged.lock().insert(pending_request.id, sender);
+    let unacknowledged = ForgetListenOnDrop { listening: &connection.listening, id: pending_request.id };
+    let params = Object::default().with("notifications", wanted);
+    let (params, routing) = connection.prepare(
+        METHOD,
+        params,
+        StatelessMeta::for_request(connection, None),
+        None,
+        (None, &CallOrigin::default()),
+    );
+    let exchange = async move {
+        let _unheard = unacknowledged;
+        connection.exchange(pending_request, METHOD, Some(params), routing).await
+    };
+    Ok((Box::pin(exchange), acknowledged))
 }
 
 /// Lists that may change: the capability that announces it, and the member of the listen request.
@@ -202,7 +207,7 @@ async fn keep_listening(connection: &Arc<Connection>) {
                     refusal: None,
                 });
                 if std::mem::take(&mut missed) {
-                    connection.reread_lists();
+                    listing::reread(connection);
                 }
             }
             Err(error) => {
@@ -211,7 +216,7 @@ async fn keep_listening(connection: &Arc<Connection>) {
                     error = error.log_text(),
                     "no change notifications from this server"
                 );
-                refused = error.error().relayed.is_some() || revision::is_revision_change(&error);
+                refused = error.error.relayed.is_some() || revision::is_revision_change(&error);
                 missed |= open.is_none();
                 backoff.failed(Instant::now(), String::new());
                 connection.listening.acknowledged_listen.send_modify(|acknowledged_listen| {
@@ -233,7 +238,7 @@ async fn keep_listening(connection: &Arc<Connection>) {
             backoff.failed(Instant::now(), String::new());
         }
         let pause = backoff.pause(Instant::now()).map_or(Duration::ZERO, |(pause, _)| pause);
-        let again = !refused && connection.wanted().is_some();
+        let again = !refused && wanted(connection).is_some();
         tokio::select! {
             _ = change_events.changed() => {}
             () = tokio::time::sleep(pause), if again => {}
@@ -247,11 +252,11 @@ async fn renew<'a>(
     connection: &'a Connection,
     open: &mut Option<ListenExchange<'a>>,
 ) -> Result<HashSet<String>, UpstreamError> {
-    let Some(wanted) = connection.wanted() else {
+    let Some(wanted) = wanted(connection) else {
         *open = None;
         return Ok(HashSet::new());
     };
-    let (mut exchange, mut acknowledged) = connection.begin_listening(wanted)?;
+    let (mut exchange, mut acknowledged) = begin(connection, wanted)?;
     let deadline = Instant::now() + ACKNOWLEDGE_TIMEOUT;
     let unacknowledged_error = || -> UpstreamError {
         let reason = format!("`{}` does not acknowledge a listen request.", connection.name);
