@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 
 use hikite_testkit::gateway::{ClientOptions, LIMIT, SessionClient, TestGateway, eventually, hang_up};
 use serde_json::json;
@@ -73,18 +74,27 @@ async fn without_files_new_connections_are_refused_and_calls_go_on() {
     let running = client.begin_call("sleep", json!({ "ms": 3000 }));
     assert!(eventually(|| gateway.stderr().contains("listening")).await);
     assert!(eventually(|| fixture.calls() > before).await, "the call does not run");
-    // No lower descriptor is free.
-    let first_free =
-        (0..65_536).find(|number| !fs::exists(format!("/proc/{}/fd/{number}", gateway.pid())).unwrap_or(false));
-    gateway.limit_files(first_free.expect("a number"));
+    // Numbers above the limit are of no use. The descriptor that hikite holds in reserve is open on `/dev/null`.
+    let open = fs::read_dir(format!("/proc/{}/fd", gateway.pid())).expect("open files").filter_map(Result::ok);
+    let reserve = open.filter(|entry| fs::read_link(entry.path()).is_ok_and(|file| file == Path::new("/dev/null")));
+    let numbers = reserve.filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
+    gateway.limit_files(numbers.max().expect("a file") + 1);
     let address = gateway.address();
+    // Connections take the free numbers below the limit; the first one without a number is refused.
     let refused = tokio::task::spawn_blocking(move || {
-        let mut socket = TcpStream::connect(address).expect("the kernel takes it");
-        socket.set_read_timeout(Some(LIMIT)).expect("a limit");
-        let _ = socket.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n");
-        let mut answer = Vec::new();
-        let _ = socket.read_to_end(&mut answer);
-        String::from_utf8_lossy(&answer).into_owned()
+        let mut held = Vec::new();
+        loop {
+            let mut socket = TcpStream::connect(address).expect("the kernel takes it");
+            socket.set_read_timeout(Some(LIMIT)).expect("a limit");
+            let _ = socket.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n");
+            let mut answer = [0; 1024];
+            let count = socket.read(&mut answer).unwrap_or_default();
+            let answer = String::from_utf8_lossy(&answer[..count]).into_owned();
+            if !answer.starts_with("HTTP/1.1 200") || held.len() == 100 {
+                return answer;
+            }
+            held.push(socket);
+        }
     });
     let refused = refused.await.expect("no panic");
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}\n{}", gateway.stderr());
