@@ -74,7 +74,8 @@ pub fn decode(text: &str) -> Option<String> {
     decode_percent(&text.replace('+', " "))
 }
 
-/// Decodes percent escapes; `None` if a `%` begins none, which the library would let pass, or if the result is not UTF-8.
+/// Decodes percent escapes; `None` if a `%` begins none, which the library would let pass, or if the result is not
+/// UTF-8.
 pub fn decode_percent(text: &str) -> Option<String> {
     let is_escape = |after: &str| after.as_bytes().get(..2).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
     let decoded = percent_decode_str(text).decode_utf8().ok().filter(|_| text.split('%').skip(1).all(is_escape));

@@ -121,8 +121,8 @@ struct AssertionResponse {
 }
 
 impl RelyingParty {
-    /// Derives the relying party from the public URL, which is parsed as browsers do. They only accept names: a loopback
-    /// address becomes `localhost`, and any other IP address gives `None`.
+    /// Derives the relying party from the public URL, which is parsed as browsers do. They only accept names: a
+    /// loopback address becomes `localhost`, and any other IP address gives `None`.
     pub fn of(url: &str) -> Option<Self> {
         let mut url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let is_loopback = match url.host()? {
