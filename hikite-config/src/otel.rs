@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use hikite_core::secret::Secret;
+use hikite_core::uri::decode_percent;
 use hikite_gateway::trace::Sampler;
 
 use super::checker::ConfigChecker;
@@ -113,7 +114,7 @@ impl OtelReader<'_, '_, '_> {
         let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
         let pair = |part: &&str| {
             let (name, value) = part.split_once('=')?;
-            Some((name.trim().to_owned(), decoded(value.trim())?))
+            Some((name.trim().to_owned(), decode_percent(value.trim())?))
         };
         let pairs: Vec<(String, String)> = parts.iter().filter_map(pair).collect();
         if pairs.len() < parts.len() {
@@ -161,23 +162,6 @@ impl OtelReader<'_, '_, '_> {
             1.0
         })
     }
-}
-
-/// Decodes percent-encoding.
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        rest = &rest[2..];
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Validates URLs. Only `http` and `https` are accepted; URLs with credentials are refused, because URLs end up in
 //! logs.
+//!
+//! The rules are ours because the client reads URLs with `http::Uri`. The crate `url` repairs what it reads, such as
+//! spaces and backslashes, and would accept what the client then refuses.
 
 /// Message and hint for an invalid URL.
 pub(crate) type UrlFault = (&'static str, &'static str);

@@ -1,6 +1,8 @@
 //! A circuit breaker for one account of a service or one upstream server: it opens after a number of consecutive
 //! failures, rejects calls for a pause, and then lets one probe through. A pure state machine: the caller passes the
 //! time.
+//!
+//! It is ours because the libraries for this read the clock themselves or wrap the call, which is decided elsewhere.
 
 use std::time::Duration;
 

@@ -1,5 +1,8 @@
 //! Raw JSON that is relayed rather than parsed: values as received bytes, and objects whose members can be read, set
 //! and removed while all other members keep their bytes and positions.
+//!
+//! It is ours because `serde_json` either parses everything or passes everything on; it does not change one member and
+//! leave the rest as it came.
 
 mod canonical;
 pub(crate) mod scan;

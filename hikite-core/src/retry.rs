@@ -1,4 +1,7 @@
 //! Retry policy: backoff between attempts, and a budget per module that keeps retries from multiplying an outage.
+//!
+//! It is ours because a budget is shared by all calls of a module, and libraries that retry a future count for that
+//! future alone.
 
 use std::time::Duration;
 

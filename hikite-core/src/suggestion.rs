@@ -13,8 +13,7 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
         return Vec::new();
     }
     let wrong = fold(wrong);
-    let characters: Vec<char> = wrong.chars().collect();
-    let limit = (characters.len() / 3).max(1);
+    let limit = (wrong.chars().count() / 3).max(1);
     let mut left = STEPS_MAX;
     let mut near: Vec<(usize, &str)> = known
         .into_iter()
@@ -28,7 +27,7 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
             if contained {
                 return Some((1, name));
             }
-            Some((distance(&characters, &folded, limit, &mut left)?, name))
+            Some((distance(&wrong, &folded, limit, &mut left)?, name))
         })
         .collect();
     near.sort_unstable();
@@ -47,27 +46,13 @@ fn fold(name: &str) -> String {
 }
 
 /// Returns the edit distance; `None` if it exceeds `limit` or no steps are left.
-fn distance(a: &[char], b: &str, limit: usize, left: &mut usize) -> Option<usize> {
-    let b: Vec<char> = b.chars().collect();
-    if a.len().abs_diff(b.len()) > limit {
+fn distance(a: &str, b: &str, limit: usize, left: &mut usize) -> Option<usize> {
+    let (rows, columns) = (a.chars().count(), b.chars().count());
+    if rows.abs_diff(columns) > limit {
         return None;
     }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.iter().enumerate() {
-        *left = left.checked_sub(b.len() + 1)?;
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, right) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(letter != right);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-        // The minimum of a row never decreases, so the distance is already too large.
-        if row.iter().all(|distance| *distance > limit) {
-            return None;
-        }
-    }
-    Some(row[b.len()]).filter(|distance| *distance <= limit)
+    *left = left.checked_sub(rows * columns)?;
+    Some(strsim::levenshtein(a, b)).filter(|distance| *distance <= limit)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! URI templates (RFC 6570), as far as needed to route a read to the module that lists the template, and URI helpers.
 
-use crate::hex::hex;
+use std::borrow::Cow;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// Longest URI that is matched against templates, in bytes: there may be many templates.
 const LONGEST: usize = 64 * 1024;
@@ -59,40 +61,44 @@ pub fn is_complete(template: &str) -> bool {
     !origin(template).contains('{')
 }
 
+/// Everything but letters, digits and `-._~`: the unreserved characters of RFC 3986.
+pub const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// Percent-encodes a URI component or form value: everything but letters, digits and `-._~`.
 pub fn encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push('%');
-            out.push_str(&hex(&[byte]).to_ascii_uppercase());
-        }
-    }
-    out
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// Decodes a URI component or form value; `None` if it is not valid UTF-8.
+/// Decodes a form value, in which `+` is a space; `None` as for `decode_percent`.
 pub fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'%' => {
-                let digits = [rest.next()?, rest.next()?];
-                bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
-            }
-            b'+' => bytes.push(b' '),
-            byte => bytes.push(byte),
-        }
-    }
-    String::from_utf8(bytes).ok()
+    decode_percent(&text.replace('+', " "))
+}
+
+/// Decodes percent escapes; `None` if a `%` begins none, which the library would let pass, or if the result is not
+/// UTF-8.
+pub fn decode_percent(text: &str) -> Option<String> {
+    let is_escape = |after: &str| after.as_bytes().get(..2).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
+    let decoded = percent_decode_str(text).decode_utf8().ok().filter(|_| text.split('%').skip(1).all(is_escape));
+    decoded.map(Cow::into_owned)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_complete, matches, origin, scheme};
+    use super::{decode, decode_percent, encode, is_complete, matches, origin, scheme};
+
+    #[test]
+    fn components_are_encoded_and_decoded_exactly() {
+        let text = "a-b._~/ü?&+ %\r\n";
+        assert_eq!(encode(text), "a-b._~%2F%C3%BC%3F%26%2B%20%25%0D%0A");
+        assert_eq!(decode(&encode(text)).as_deref(), Some(text));
+        assert_eq!(
+            (decode("a+b%2Bc").as_deref(), decode_percent("a+b%2bc").as_deref()),
+            (Some("a b+c"), Some("a+b+c"))
+        );
+        for wrong in ["%", "a%4", "%zz", "%+1", "%-1", "% 1", "%FF", "%C3", "%é", "%%41"] {
+            assert_eq!((decode(wrong), decode_percent(wrong)), (None, None), "{wrong}");
+        }
+    }
 
     #[test]
     fn an_address_begins_with_its_scheme_and_authority() {

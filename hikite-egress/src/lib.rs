@@ -15,6 +15,7 @@ use bytes::{Bytes, BytesMut};
 use http::Uri;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
+use url::Url;
 
 pub use allow_list::{AllowList, AllowedAddress};
 pub use body::ResponseBody;
@@ -54,23 +55,12 @@ pub async fn read(mut body: ResponseBody, limit: usize) -> Result<Bytes, SendErr
     Ok(whole.map(BytesMut::freeze).or(first).unwrap_or_default())
 }
 
-/// Resolves `reference` against `base`; `None` if it points to another origin.
+/// Resolves `reference` against `base`; `None` if it points to another origin or contains credentials.
 pub fn resolve_same_origin(base: &Uri, reference: &str) -> Option<Uri> {
-    let is_absolute = reference.split(['/', '?', '#']).next().is_some_and(|first| first.ends_with(':'));
-    let target = if is_absolute {
-        reference.parse::<Uri>().ok()?
-    } else {
-        let path = if reference.starts_with('/') {
-            reference.to_owned()
-        } else {
-            let directory = base.path().rsplit_once('/').map_or("", |(directory, _)| directory);
-            format!("{directory}/{reference}")
-        };
-        let mut parts = base.clone().into_parts();
-        parts.path_and_query = Some(path.parse().ok()?);
-        Uri::from_parts(parts).ok()?
-    };
-    (target.scheme() == base.scheme() && target.authority() == base.authority()).then_some(target)
+    let base = Url::parse(&base.to_string()).ok()?;
+    let target = base.join(reference).ok()?;
+    let has_credentials = !target.username().is_empty() || target.password().is_some();
+    (target.origin() == base.origin() && !has_credentials).then(|| target.as_str().parse().ok())?
 }
 
 /// Joins an error with its causes, outermost first; hyper's own text omits them.
@@ -103,5 +93,15 @@ mod tests {
         check("http://127.0.0.1:9/x", Some("http://127.0.0.1:9/x"));
         check("http://evil.example/x", None);
         check("https://127.0.0.1:9/x", None);
+        check("?id=1", Some("http://127.0.0.1:9/a/sse?id=1"));
+        check("../b/./c", Some("http://127.0.0.1:9/b/c"));
+        check("/a b#c", Some("http://127.0.0.1:9/a%20b"));
+        for foreign in ["//evil.example/x", "\\\\evil.example/x", "http:\\\\evil.example", "http://127.0.0.1:99/x"] {
+            check(foreign, None);
+        }
+        for wrong in ["http://user@127.0.0.1:9/x", "http://:secret@127.0.0.1:9/x", "javascript:x", "data:,x", "http://"]
+        {
+            check(wrong, None);
+        }
     }
 }

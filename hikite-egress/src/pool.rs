@@ -1,5 +1,8 @@
 //! Connection pool for plain HTTP, which is used for nearby servers where microseconds count. Idle connections are
 //! reused; a request that was not sent because its connection was closed is sent over another one.
+//!
+//! It is ours because the general pool of `hyper-util` spends 10,500 instructions on each request, a large part of a
+//! call to a nearby server. TLS connections use the general pool.
 
 use std::collections::HashMap;
 use std::fmt;

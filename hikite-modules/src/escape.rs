@@ -1,60 +1,33 @@
 //! Percent-encoding of values, which must not change the structure of a URL, and of URLs as people write them.
 
-const HEX: &[u8; 16] = b"0123456789ABCDEF";
+use std::borrow::Cow;
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+
+/// ASCII characters that a URL cannot contain.
+const UNWRITABLE: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
 
 /// Appends a value with everything encoded but unreserved characters (RFC 3986, 2.3).
 pub(crate) fn value(text: &str, out: &mut String) {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-    escape(text, is_plain, out);
+    out.extend(utf8_percent_encode(text, hikite_core::uri::RESERVED));
 }
 
 /// Appends a part of a URL template, encoding only characters that a URL cannot contain.
 pub(crate) fn written(text: &str, out: &mut String) {
-    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
-    escape(text, is_plain, out);
+    out.extend(utf8_percent_encode(text, UNWRITABLE));
 }
 
 /// Returns `true` if a decoded path contains a `.` or `..` segment.
 pub(crate) fn has_dot_segment(path: &str) -> bool {
-    let decoded = decode(path.as_bytes());
+    let decoded: Cow<'_, [u8]> = percent_decode_str(path).into();
     let mut segments = decoded.split(|byte| matches!(byte, b'/' | b'\\'));
     segments.any(|segment| segment == b"." || segment == b"..")
 }
 
 /// Decodes a name or value of a query.
 pub(crate) fn decoded(text: &str) -> String {
-    String::from_utf8_lossy(&decode(text.replace('+', " ").as_bytes())).into_owned()
-}
-
-fn escape(text: &str, is_plain: impl Fn(u8) -> bool, out: &mut String) {
-    for byte in text.bytes() {
-        if is_plain(byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push('%');
-            out.push(char::from(HEX[usize::from(byte >> 4)]));
-            out.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
-}
-
-fn decode(text: &[u8]) -> Vec<u8> {
-    let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-    let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while at < text.len() {
-        match (text[at], digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.extend(u8::try_from(high * 16 + low));
-                at += 3;
-            }
-            (byte, _, _) => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    out
+    percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -3,6 +3,9 @@
 //!
 //! An ECDSA signature `(r, s)` has a twin `(r, n - s)` that also verifies. Our own tokens use the lower `s`, and only
 //! that one is accepted for them, so that each token has one spelling; other issuers may use either (RFC 7518).
+//!
+//! The table of algorithms is ours, on top of `aws-lc-rs`: `jsonwebtoken` makes a secret of an `oct` key, ignores the
+//! curve of a key and the `crit` of a header, so all checks would stay here and only that table would go.
 
 use std::fmt;
 
@@ -306,6 +309,53 @@ mod tests {
         for wrong in ["", "a.b", "a.b.c", "..", &token[..token.len() - 2]] {
             refused(&keys, wrong);
         }
+        for wrong in [format!("{token}."), format!("{token}.x"), format!("{token}="), format!(" {token}")] {
+            refused(&keys, &wrong);
+        }
+        let long = key.sign("at+jwt", &json!({ "x": "x".repeat(TOKEN_BYTES_MAX) })).expect("signed");
+        refused(&keys, &long);
+    }
+
+    #[test]
+    fn a_header_that_must_be_understood_is_refused() {
+        let key = SigningKey::random().expect("random");
+        for more in [json!({ "crit": ["exp"] }), json!({ "crit": [] }), json!({ "b64": false }), json!({ "b64": true })]
+        {
+            let mut header = json!({ "alg": "ES256", "kid": key.kid() });
+            header.as_object_mut().expect("members").extend(more.as_object().expect("members").clone());
+            let input = format!("{}.e30", URL_SAFE_NO_PAD.encode(header.to_string()));
+            let signature = key.pair.sign(&SystemRandom::new(), input.as_bytes()).expect("signed");
+            refused(&keys(&key), &format!("{input}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref())));
+        }
+    }
+
+    /// Signs with a public key, or with a secret of the key set, as if it were the key of an HMAC.
+    #[test]
+    fn no_key_of_a_set_is_a_secret() {
+        let key = SigningKey::random().expect("random");
+        let secret = key.pair.public_key().as_ref();
+        let encoded = URL_SAFE_NO_PAD.encode(secret);
+        let input = format!("{}.e30", URL_SAFE_NO_PAD.encode(json!({ "alg": "HS256" }).to_string()));
+        let tag =
+            aws_lc_rs::hmac::sign(&aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, secret), input.as_bytes());
+        let token = format!("{input}.{}", URL_SAFE_NO_PAD.encode(tag.as_ref()));
+        let set = json!({ "keys": [key.jwk(), { "kty": "oct", "k": encoded, "alg": "HS256" }] });
+        refused(&Jwks::read(&set), &token);
+    }
+
+    #[test]
+    fn a_key_for_another_purpose_verifies_nothing() {
+        let key = SigningKey::random().expect("random");
+        let token = key.sign("at+jwt", &json!({ "sub": "owner" })).expect("signed");
+        for (member, value) in
+            [("use", "enc"), ("crv", "P-384"), ("kty", "OKP"), ("alg", "ES384"), ("alg", "EdDSA"), ("kid", "other")]
+        {
+            let mut jwk = key.jwk();
+            jwk[member] = value.into();
+            refused(&Jwks::read(&json!({ "keys": [jwk] })), &token);
+        }
+        let agreement = json!({ "kty": "OKP", "crv": "X25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" });
+        assert!(Jwks::read(&json!({ "keys": [agreement] })).is_empty(), "a key of another curve is no key");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
+use url::{Host, Url};
 
 use crate::random::random_bytes;
 use crate::seal::VaultError;
@@ -120,25 +121,19 @@ struct AssertionResponse {
 }
 
 impl RelyingParty {
-    /// Derives the relying party from the public URL. Browsers only accept names: a loopback address becomes
-    /// `localhost`, and any other IP address gives `None`.
+    /// Derives the relying party from the public URL, which is parsed as browsers do. They only accept names: a
+    /// loopback address becomes `localhost`, and any other IP address gives `None`.
     pub fn of(url: &str) -> Option<Self> {
-        let (scheme, rest) = url.split_once("://")?;
-        let authority = rest.split(['/', '?', '#']).next()?.to_ascii_lowercase();
-        let bracketed = authority.strip_prefix('[').and_then(|inner| inner.split_once(']'));
-        let (host, port) = match bracketed {
-            Some((host, rest)) => (host, rest.strip_prefix(':')),
-            None => authority.split_once(':').map_or((&*authority, None), |(host, port)| (host, Some(port))),
+        let mut url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        let is_loopback = match url.host()? {
+            Host::Domain(_) => false,
+            Host::Ipv4(address) => address.is_loopback().then_some(true)?,
+            Host::Ipv6(address) => address.is_loopback().then_some(true)?,
         };
-        let id = match host.parse::<std::net::IpAddr>() {
-            Ok(address) if address.is_loopback() => "localhost",
-            Ok(_) => return None,
-            Err(_) if host.is_empty() => return None,
-            Err(_) => host,
-        };
-        let usual = if scheme == "https" { "443" } else { "80" };
-        let port = port.filter(|port| *port != usual).map(|port| format!(":{port}")).unwrap_or_default();
-        Some(Self { id: id.to_owned(), origin: format!("{scheme}://{id}{port}") })
+        if is_loopback {
+            url.set_host(Some("localhost")).ok()?;
+        }
+        Some(Self { id: url.host_str()?.to_owned(), origin: url.origin().ascii_serialization() })
     }
 
     /// Returns the options for `navigator.credentials.create`. `handle` identifies the user and must reveal nothing.

@@ -1,5 +1,8 @@
 //! Exports traces and metrics to an OTLP collector. No call ever waits for the collector: spans queue in a bounded
 //! channel, and what cannot be sent is dropped and counted.
+//!
+//! The messages are those of `opentelemetry-proto`. Sending them is ours, because the exporter of the SDK brings an
+//! HTTP client of its own, and only `hikite-egress` may build one.
 
 mod message;
 mod metric;

@@ -1,6 +1,8 @@
 //! Coerces values of the wrong type that have one possible meaning: a number in a string, a string from a number, an
 //! object written as a string, a null for an absent value. Touches only values that the schema rejects, converts only
 //! to a type that the schema accepts, and never loses information.
+//!
+//! It is ours because validators such as `jsonschema` report violations and repair none.
 
 use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
 use jsonschema::{JsonType, JsonTypeSet};

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use crate::uri::decode_percent;
 use crate::violation::step;
 
 /// Maximum number of schemas combined for one value.
@@ -104,17 +105,4 @@ impl SchemaWalk {
         self.pointer.truncate(length);
         done
     }
-}
-
-fn decode_percent(text: &str) -> Option<String> {
-    if !text.contains('%') {
-        return Some(text.to_owned());
-    }
-    let mut parts = text.split('%');
-    let mut out = parts.next()?.as_bytes().to_vec();
-    for part in parts {
-        out.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
-        out.extend_from_slice(&part.as_bytes()[2..]);
-    }
-    String::from_utf8(out).ok()
 }

@@ -1,5 +1,8 @@
 //! BM25F ranking: weighted field frequencies are added up before saturation. The impact of each term on each document
 //! is computed when the index is built, so a query only adds up the postings of its own terms.
+//!
+//! It is ours because a search engine such as `tantivy` keeps segments and threads for millions of documents, while
+//! this ranks a few thousand tools in memory, below the mask of a view.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

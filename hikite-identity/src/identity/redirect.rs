@@ -1,5 +1,5 @@
 //! Redirect URIs of OAuth clients, which receive authorization codes. Parsed by hand and strictly: anything unusual is
-//! refused, so that nobody parses it differently than we do.
+//! refused, so that nobody parses it differently than we do. The crate `url` would repair it instead.
 
 use std::net::IpAddr;
 

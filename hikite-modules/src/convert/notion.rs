@@ -1,6 +1,8 @@
 //! Notion blocks of API version 2026-03-11. Reads every block type and shows unknown ones by type and id with their
 //! text. The output respects the limits of one request: 2000 characters per text, 100 texts per block, two levels of
 //! nesting.
+//!
+//! It is ours because these limits shape the output: a general converter to blocks knows nothing of requests.
 
 mod emoji;
 mod language;

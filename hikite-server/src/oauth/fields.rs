@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use axum::body::Body;
+pub(crate) use hikite_core::uri::{decode, encode};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, Limited};
@@ -74,40 +75,6 @@ impl FormFields {
     pub(crate) fn resources(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|(name, _)| name == RESOURCE).map(|(_, value)| value.as_str())
     }
-}
-
-/// Decodes percent escapes and plus signs.
-pub(crate) fn decode(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'+' => out.push(b' '),
-            b'%' => {
-                let digits = text.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
-                out.push(u8::from_str_radix(digits?, 16).ok()?);
-                at += 2;
-            }
-            byte => out.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8(out).ok()
-}
-
-/// Encodes a text as a query value.
-pub(crate) fn encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push('%');
-            out.push_str(&hikite_core::hex::hex(&[byte]).to_ascii_uppercase());
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Subset of CBOR (RFC 8949) that authenticators use: definite lengths only, with limits on depth and number of values.
 //! Trailing bytes and duplicate map keys are rejected.
+//!
+//! It is ours because `ciborium`, on which `coset` is built, accepts indefinite lengths and duplicate keys, has no
+//! limit on the number of values, and copies what it reads.
 
 /// Deepest nesting of an authenticator's response.
 const DEPTH_MAX: usize = 8;

@@ -190,6 +190,12 @@ fn only_keys_of_known_kinds_are_kept() {
         changed[at] = byte;
         assert_eq!(CosePublicKey::read(&changed), None, "{at}");
     }
+    let twice = [&[0xa6][..], &good[1..], &[1, 2]].concat();
+    assert_eq!(CosePublicKey::read(&twice), None, "a label that is there twice");
+    let endless = [&[0xbf][..], &good[1..], &[0xff]].concat();
+    assert_eq!(CosePublicKey::read(&endless), None, "a map without a length");
+    assert_eq!(CosePublicKey::read(&[&good[..], &[0]].concat()), None, "something after the key");
+    assert_eq!(CosePublicKey::read(&[&[0x81][..], &good].concat()), None, "a list with the key");
     let short = [&[0xa4, 1, 3, 3, 0x39, 1, 0, 0x20, 0x43, 1, 2, 3, 0x21, 0x43, 1, 0, 1][..]].concat();
     assert_eq!(CosePublicKey::read(&short), None, "an RSA key that is too short");
 }
@@ -203,7 +209,14 @@ fn sites_are_names() {
         ("http://127.0.0.1:7300", Some(("localhost", "http://localhost:7300"))),
         ("http://[::1]:7300", Some(("localhost", "http://localhost:7300"))),
         ("http://localhost", Some(("localhost", "http://localhost"))),
+        ("https://日本.example", Some(("xn--wgv71a.example", "https://xn--wgv71a.example"))),
+        ("https://user:password@hikite.example/", Some(("hikite.example", "https://hikite.example"))),
         ("https://192.0.2.1", None),
+        ("https://3221225985", None),
+        ("https://0xc0.0.2.1", None),
+        ("ftp://hikite.example", None),
+        ("file:///etc/passwd", None),
+        ("https://", None),
         ("https://[2001:db8::1]", None),
         ("hikite.example", None),
     ] {
