@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::IntoResponse;
+use hikite_api::audit::{FILTERS, LIMIT, LIMIT_MAX, TEXT_CHARS};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::{AuditCursor, AuditFilter, AuditRow, AuditVerification, TrimEvidence};
@@ -15,14 +16,6 @@ use super::query::{self, QueryParams};
 use super::{NamePath, RestResult, key, ok};
 use crate::app::App;
 use crate::request_context::RequestContext;
-
-pub(crate) const LIMIT: u32 = 100;
-pub(crate) const LIMIT_MAX: u32 = 1000;
-/// Filter parameters, besides the time.
-pub(crate) const FILTERS: [&str; 10] =
-    ["kind", "decision", "outcome", "requestId", "subject", "project", "module", "tool", "actor", "text"];
-/// Maximum characters of a text filter.
-const TEXT_CHARS: usize = 200;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     let mut query = QueryParams::read(&uri, &parameters(&["before", "after", "limit"]));
