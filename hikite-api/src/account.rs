@@ -51,6 +51,16 @@ pub struct Account {
     pub stored: Option<StoredAccount>,
 }
 
+impl Account {
+    /// Adds the id and the name of its user, which `find` returns for a subject.
+    #[must_use]
+    pub fn with_user<T: ToString>(self, find: impl FnOnce(&str) -> Option<(T, T)>) -> Self {
+        let found = self.stored.as_ref().and_then(|stored| find(&stored.subject));
+        let (user_id, user) = found.map(|(id, name)| (id.to_string(), name.to_string())).unzip();
+        Self { user, user_id, ..self }
+    }
+}
+
 /// The members that only accounts in the store have.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -126,4 +126,6 @@ fn meaning(status: u16) -> &'static str {
 }
 
 #[cfg(test)]
+mod comparison;
+#[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ mod user;
 
 pub use account::{
     Account, AccountChanges, Accounts, Connection, ConnectionLink, NewAccount, NewConnection, ProviderApp,
-    ProviderObject, Providers,
+    ProviderObject, Providers, StoredAccount,
 };
 pub use audit::{AuditBreak, AuditPage, AuditRecord, AuditTrim, AuditVerdict};
 pub use batch::{

@@ -109,7 +109,8 @@ pub struct Category {
     pub modules: Vec<String>,
     pub tools: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub form: Option<CategoryForm>,
+    #[schemars(with = "Option<CategoryForm>")]
+    pub form: Option<Raw>,
 }
 
 /// The members of an entry of `categories` of the config.

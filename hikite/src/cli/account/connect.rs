@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
+use hikite_api::{Connection, ConnectionLink, ErrorAnswer, NewConnection};
 use hikite_config::{AuthSection, Config};
-use hikite_core::json::{Object, Raw};
+use hikite_core::json::Raw;
 use hikite_core::secret::Secret;
 use hikite_egress::{EgressClient, RequestBody, read};
 use http::Request;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use serde::de::DeserializeOwned;
 
 use crate::cli::serve::listen_flag;
 use crate::cli::{note, print};
@@ -48,12 +50,10 @@ impl AccountConnectArgs {
 
     pub(crate) async fn run(self, config: &Config) -> Result<ExitCode> {
         let server = RunningServer::of(config, self.listen)?;
-        let mut form = Object::default().with("provider", self.provider.as_str()).with("terminal", Raw::of(&true));
-        if let Some(name) = &self.name {
-            form.set("name", name.as_str());
-        }
-        let link = server.ask("POST", "/v1/accounts/connect", Some(&form)).await?;
-        let (id, url) = (link.text("id").unwrap_or_default(), link.text("url").unwrap_or_default());
+        let connection =
+            NewConnection { provider: self.provider.clone(), name: self.name.clone(), terminal: Some(true) };
+        let ConnectionLink { id, url, code, .. } =
+            server.ask("POST", "/v1/accounts/connect", Some(&connection)).await?;
         if self.no_browser || !open(&url) {
             note("Open this address in a browser:");
             note(&url);
@@ -61,19 +61,19 @@ impl AccountConnectArgs {
             note("Continue in the browser. If it did not open, use this address:");
             note(&url);
         }
-        if let Some(code) = link.text("code") {
+        if let Some(code) = code {
             note(&format!("Enter this code on the page, unless you are logged in there: {code}"));
         }
         let done = progress::with_spinner("waiting for the browser", server.wait(&id)).await?;
-        if done.text("state").as_deref() != Some("connected") {
-            bail!("Not connected: {}", done.text("error").unwrap_or_else(|| "the link has expired".into()));
+        if done.state != "connected" {
+            bail!("Not connected: {}", done.error.unwrap_or_else(|| "the link has expired".into()));
         }
         if self.json {
-            print(&done.raw().as_str());
+            print(&Raw::of(&done).as_str());
         } else {
-            let name = done.text("name").unwrap_or_default();
-            let is_proven = done.text("accountState").as_deref() != Some("unverified");
-            let problem = done.text("problem").map(|problem| format!(": {problem}")).unwrap_or_default();
+            let name = done.name;
+            let is_proven = done.account_state.as_deref() != Some("unverified");
+            let problem = done.problem.map(|problem| format!(": {problem}")).unwrap_or_default();
             note(&if is_proven {
                 format!("The account `{name}` with `{}` is connected.", self.provider)
             } else {
@@ -105,22 +105,22 @@ impl RunningServer {
         Ok(Self { client: EgressClient::new(), address, token })
     }
 
-    async fn wait(&self, id: &str) -> Result<Object> {
+    async fn wait(&self, id: &str) -> Result<Connection> {
         loop {
-            let at = self.ask("GET", &format!("/v1/accounts/connect/{id}"), None).await?;
-            match at.text("state").as_deref() {
-                Some("connected" | "failed") => return Ok(at),
+            let at: Connection = self.ask("GET", &format!("/v1/accounts/connect/{id}"), None).await?;
+            match &*at.state {
+                "connected" | "failed" => return Ok(at),
                 _ => tokio::time::sleep(POLL_INTERVAL).await,
             }
         }
     }
 
-    async fn ask(&self, method: &str, path: &str, form: Option<&Object>) -> Result<Object> {
+    async fn ask<T: DeserializeOwned>(&self, method: &str, path: &str, form: Option<&NewConnection>) -> Result<T> {
         let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {}", token.expose()));
         }
-        let body = form.map(|form| form.raw().bytes().clone()).unwrap_or_default();
+        let body = form.map(|form| Raw::of(form).bytes().clone()).unwrap_or_default();
         let request = request.header(CONTENT_TYPE, "application/json").body(RequestBody::new(body))?;
         let answer = tokio::time::timeout(TIMEOUT, self.client.send(request)).await;
         let answer = answer.context("there was no response in time")?.with_context(|| {
@@ -132,12 +132,13 @@ impl RunningServer {
         })?;
         let is_well = answer.status().is_success();
         let body = read(answer.into_body(), ANSWER_BYTES).await?;
-        let body = Raw::parse(body).ok().and_then(|raw| raw.object()).unwrap_or_default();
         if is_well {
-            return Ok(body);
+            return serde_json::from_slice(&body).context("the response of hikite cannot be read");
         }
-        let hint = body.text("hint").map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-        Err(anyhow!("{}{hint}", body.text("error").unwrap_or_else(|| "hikite rejected the request".into())))
+        let refused: Option<ErrorAnswer> = serde_json::from_slice(&body).ok();
+        let (error, hint) = refused.map(|refused| (refused.error, refused.hint)).unzip();
+        let hint = hint.flatten().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+        Err(anyhow!("{}{hint}", error.unwrap_or_else(|| "hikite rejected the request".into())))
     }
 }
 
