@@ -15,6 +15,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::violation::REPORTED_MAX;
@@ -135,6 +136,26 @@ impl Raw {
 impl fmt::Debug for Raw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.as_str())
+    }
+}
+
+impl Default for Raw {
+    fn default() -> Self {
+        Self::null()
+    }
+}
+
+impl Serialize for Raw {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.decode::<&RawValue>().map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+/// Reads a value as written. A part of a flattened struct is buffered by serde and has lost its bytes.
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(Bytes::from(String::from(Box::<str>::from(value)))))
     }
 }
 

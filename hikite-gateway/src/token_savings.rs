@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hikite_api::{SavedDay, SavedDaySummary, SavedTokens};
 use hikite_core::error::Error;
-use hikite_core::json::{Object, Raw};
+use hikite_core::json::Object;
 use hikite_core::time::rfc3339;
 use hikite_core::tokens;
 use hikite_store::Store;
@@ -91,7 +92,7 @@ impl TokenSavings {
     }
 
     /// Returns `{today, days}`, including counts that are not persisted yet.
-    pub async fn saved(&self) -> Result<Object, Error> {
+    pub async fn saved(&self) -> Result<SavedTokens, Error> {
         // A store that cannot be written can still be read.
         if let Err(error) = self.persist_day().await {
             tracing::debug!(%error, "the daily counts are written later");
@@ -105,15 +106,9 @@ impl TokenSavings {
         let days = (0..DAYS).rev().map(|ago| {
             let id = day_of(now.saturating_sub(ago * DAY_MS));
             let counts = day(&id);
-            Object::default()
-                .with("day", id)
-                .with("calls", Raw::of(&counts.0[0]))
-                .with("errors", Raw::of(&counts.0[1]))
-                .with("tokensSaved", Raw::of(&counts.saved()))
-                .raw()
+            SavedDaySummary { day: id, calls: counts.0[0], errors: counts.0[1], tokens_saved: counts.saved() }
         });
-        let days = Raw::array(&days.collect::<Vec<Raw>>());
-        Ok(Object::default().with("today", day(&day_of(now)).object()).with("days", days))
+        Ok(SavedTokens { today: day(&day_of(now)).object(), days: days.collect() })
     }
 }
 
@@ -127,17 +122,10 @@ impl DailyTotals {
         raw.saturating_sub(sent) + flat.saturating_sub(shown)
     }
 
-    fn object(self) -> Object {
-        let [calls, errors, raw, sent, flat, shown] = self.0;
-        let number = |count: u64| Raw::of(&count);
-        Object::default()
-            .with("calls", number(calls))
-            .with("errors", number(errors))
-            .with("tokensRaw", number(raw))
-            .with("tokensSent", number(sent))
-            .with("tokensFlat", number(flat))
-            .with("tokensMenu", number(shown))
-            .with("tokensSaved", number(self.saved()))
+    fn object(self) -> SavedDay {
+        let [calls, errors, tokens_raw, tokens_sent, tokens_flat, tokens_menu] = self.0;
+        let tokens_saved = self.saved();
+        SavedDay { calls, errors, tokens_raw, tokens_sent, tokens_flat, tokens_menu, tokens_saved }
     }
 }
 
@@ -158,6 +146,8 @@ fn add(pair: &[AtomicU64; 2], before: u64, after: u64) {
 
 #[cfg(test)]
 mod tests {
+    use hikite_core::json::Raw;
+
     use super::*;
 
     #[test]

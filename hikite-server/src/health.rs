@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
+use hikite_api::Health;
 use hikite_core::error::{Error, ErrorKind};
-use hikite_core::json::{Object, Raw};
+use hikite_core::json::Raw;
 use hikite_core::time::rfc3339;
 use hikite_gateway::now_ms;
 use http::header::{ACCEPT, ALLOW, HeaderValue};
@@ -31,14 +32,15 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Response {
 
 /// Returns the liveness response, with the uptime since `started`.
 pub(crate) fn alive(started: Instant) -> Response {
-    let body = Object::default()
-        .with("status", "ok")
-        .with("message", "MCP Server is running")
-        .with("name", "hikite")
-        .with("version", env!("CARGO_PKG_VERSION"))
-        .with("uptime", Raw::of(&started.elapsed().as_secs_f64()))
-        .with("timestamp", rfc3339(now_ms()).as_str());
-    json(StatusCode::OK, &body.raw())
+    let body = Health {
+        status: "ok".to_owned(),
+        message: "MCP Server is running".to_owned(),
+        name: "hikite".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        uptime: started.elapsed().as_secs_f64(),
+        timestamp: rfc3339(now_ms()),
+    };
+    json(StatusCode::OK, &Raw::of(&body))
 }
 
 /// Handles the readiness probe: whether load balancers may send requests here, and why not.

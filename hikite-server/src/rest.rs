@@ -38,6 +38,7 @@ use hikite_core::json::Raw;
 use hikite_identity::Identity;
 use http::StatusCode;
 use http::header::{HeaderValue, LOCATION};
+use serde::Serialize;
 
 use crate::app::App;
 use crate::error_response::{error_response, json};
@@ -62,8 +63,8 @@ type RestResult = Result<Response, RestError>;
 /// The last path segment: the name or id of an object.
 type NamePath = Result<Path<String>, PathRejection>;
 
-fn ok(body: &Raw) -> Response {
-    json(StatusCode::OK, body)
+fn ok(body: &impl Serialize) -> Response {
+    json(StatusCode::OK, &Raw::of(body))
 }
 
 /// Builds the `Location` of a new object: its percent-encoded name below `address`.
@@ -80,8 +81,8 @@ fn location(address: &str, name: &str) -> Option<HeaderValue> {
 }
 
 /// Builds a 201 response.
-fn created(body: &Raw, location: Option<HeaderValue>) -> Response {
-    let mut response = json(StatusCode::CREATED, body);
+fn created(body: &impl Serialize, location: Option<HeaderValue>) -> Response {
+    let mut response = json(StatusCode::CREATED, &Raw::of(body));
     if let Some(location) = location {
         response.headers_mut().insert(LOCATION, location);
     }

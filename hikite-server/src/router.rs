@@ -277,7 +277,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_described_is_there() {
         let router = router(app());
-        let document = crate::rest::openapi::document();
+        let document = hikite_api::document();
         for (path, methods) in document["paths"].as_object().expect("paths") {
             for method in methods.as_object().expect("methods").keys() {
                 let method = method.to_uppercase();

@@ -102,7 +102,7 @@ impl ApiClient {
         let too_large = |_| ApiError::with_code("PAYLOAD_TOO_LARGE", "the response of the API is too large".to_owned());
         let body = body.map_err(too_large)?.to_bytes();
         if status.is_success() {
-            return if body.is_empty() { Ok(Value::Null) } else { read(&body) };
+            return if body.is_empty() { Ok(Value::Null) } else { parse(&body) };
         }
         let mut refused: ApiError = serde_json::from_slice(&body).unwrap_or_default();
         if refused.code.is_empty() {
@@ -112,8 +112,7 @@ impl ApiClient {
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<T, ApiError> {
-        let value = self.value(visitor, ApiRequest::get(path)).await?;
-        T::deserialize(value).map_err(|error| unreadable(&error))
+        self.value(visitor, ApiRequest::get(path)).await.and_then(read)
     }
 }
 
@@ -136,7 +135,12 @@ impl<'a> ApiRequest<'a> {
     }
 }
 
-fn read(body: &[u8]) -> Result<Value, ApiError> {
+/// Reads a response as a type of the API.
+pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
+    T::deserialize(value).map_err(|error| unreadable(&error))
+}
+
+fn parse(body: &[u8]) -> Result<Value, ApiError> {
     serde_json::from_slice(body).map_err(|error| unreadable(&error))
 }
 

@@ -8,8 +8,9 @@ use hikite_core::language::Language;
 use http::header::{ACCEPT_LANGUAGE, COOKIE, REFERER};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::{ApiClient, ApiError, ApiRequest};
 use crate::page;
@@ -85,8 +86,8 @@ impl PageContext {
         self.api.value(&self.visitor, ApiRequest::send(method, path, body)).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, ApiError> {
-        self.send(Method::POST, path, Some(body)).await
+    pub(crate) async fn post(&self, path: &str, body: &impl Serialize) -> Result<Value, ApiError> {
+        self.send(Method::POST, path, Some(&json!(body))).await
     }
 
     /// Returns a query parameter, if not empty.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hikite_api::StoredAccount;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::permission::Permissions;
@@ -155,28 +156,36 @@ impl Account {
         }
     }
 
-    /// Returns the JSON for the API and the UI.
-    pub fn object(&self) -> Raw {
-        let time = |at: u64| if at == 0 { Raw::null() } else { rfc3339(at).into() };
-        Object::default()
-            .with("id", &*self.id)
-            .with("name", self.name.as_str())
-            .with("provider", &*self.provider)
-            .with("subject", &*self.subject)
-            .with("state", self.status.word())
-            .with("problem", self.problem.as_deref().map_or_else(Raw::null, Raw::from))
-            .with("verifiedAt", time(self.verified_at))
-            .with("default", Raw::of(&self.is_default))
-            .with("shared", Raw::of(&self.shared))
-            .with("scopes", Raw::of(&self.scopes))
-            .with("details", Raw::of(&self.details))
-            .with("permissions", self.permissions.form())
-            .with("expiresAt", time(self.expires_at))
-            .with("lastRefresh", time(self.last_refresh))
-            .with("createdAt", time(self.created_at))
-            .with("managedByFile", Raw::of(&false))
-            .raw()
+    /// Returns the account as the API shows it.
+    pub fn object(&self) -> hikite_api::Account {
+        hikite_api::Account {
+            id: self.id.to_string(),
+            name: self.name.clone(),
+            provider: self.provider.to_string(),
+            state: self.status.word().to_owned(),
+            problem: self.problem.clone(),
+            verified_at: time(self.verified_at),
+            shared: self.shared,
+            permissions: self.permissions.form(),
+            managed_by_file: false,
+            user: None,
+            user_id: None,
+            stored: Some(StoredAccount {
+                subject: self.subject.to_string(),
+                is_default: self.is_default,
+                scopes: self.scopes.clone(),
+                details: self.details.clone(),
+                expires_at: time(self.expires_at),
+                last_refresh: time(self.last_refresh),
+                created_at: time(self.created_at),
+            }),
+        }
     }
+}
+
+/// Formats a time; zero is none.
+pub(super) fn time(at: u64) -> Option<String> {
+    (at > 0).then(|| rfc3339(at))
 }
 
 /// Checks the name of an account. Models use it in their calls.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, ErrorKind};
-use hikite_core::json::{Object, Raw};
+use hikite_core::json::Object;
 use hikite_core::permission::Permissions;
 use hikite_core::secret::Secret;
 use hikite_core::suggestion;
@@ -24,19 +24,20 @@ const TOKEN_CHARS: usize = 8192;
 
 impl AccountStore {
     /// Returns the accounts that a caller may use, or all accounts, together with those of the config.
-    pub fn objects(&self, caller: &Caller, all: bool) -> Vec<Raw> {
+    pub fn objects(&self, caller: &Caller, all: bool) -> Vec<hikite_api::Account> {
         let known = self.known.load();
         let is_shown = |account: &&Arc<Account>| all || account.subject == caller.subject || account.shared;
-        let mut objects: Vec<Raw> = known.all().iter().filter(is_shown).map(|account| account.object()).collect();
+        let mut objects: Vec<_> = known.all().iter().filter(is_shown).map(|account| account.object()).collect();
         for (provider, allowed) in &self.settings.load().from_file {
-            let object = Object::default()
-                .with("id", format!("{FROM_FILE}:{provider}"))
-                .with("name", DEFAULT)
-                .with("provider", provider.as_str())
-                .with("shared", Raw::of(&true))
-                .with("permissions", allowed.form())
-                .with("managedByFile", Raw::of(&true));
-            objects.push(self.configured_state(provider).shown_in(object).raw());
+            objects.push(hikite_api::Account {
+                id: format!("{FROM_FILE}:{provider}"),
+                name: DEFAULT.to_owned(),
+                provider: provider.clone(),
+                shared: true,
+                permissions: allowed.form(),
+                managed_by_file: true,
+                ..self.configured_state(provider).object()
+            });
         }
         objects
     }

@@ -150,24 +150,23 @@ impl AccountStore {
     }
 
     /// Returns the state of a connection that this subject started.
-    pub async fn progress(&self, subject: &str, id: &str) -> Result<Raw, Error> {
+    pub async fn progress(&self, subject: &str, id: &str) -> Result<hikite_api::Connection, Error> {
         let entry = self.secret_store.store().entry(CONNECTION, id, now_ms()).await?;
         let entry = entry.filter(|entry| entry.owner == subject);
         let entry =
             entry.ok_or_else(|| Error::new(ErrorKind::NotFound, "This connection does not exist or has expired."))?;
         let form = entry.form.object().unwrap_or_default();
-        let or_null = |name: &str| form.text(name).map_or_else(Raw::null, Raw::from);
-        let shown = Object::default()
-            .with("id", entry.id.as_str())
-            .with("provider", or_null("provider"))
-            .with("name", or_null("name"))
-            .with("state", or_null("step"))
-            .with("account", or_null("account"))
-            .with("accountState", or_null("standing"))
-            .with("problem", or_null("problem"))
-            .with("error", or_null("error"))
-            .with("expiresAt", rfc3339(entry.expires_at));
-        Ok(shown.raw())
+        Ok(hikite_api::Connection {
+            provider: form.text("provider").unwrap_or_default(),
+            name: form.text("name").unwrap_or_default(),
+            state: form.text("step").unwrap_or_default(),
+            account: form.text("account"),
+            account_state: form.text("standing"),
+            problem: form.text("problem"),
+            error: form.text("error"),
+            expires_at: rfc3339(entry.expires_at),
+            id: entry.id,
+        })
     }
 
     /// Describes a link without changing it, because link previews must not consume it.

@@ -27,8 +27,7 @@ impl AccountStore {
         let key = (caller.subject.clone(), provider.to_owned());
         let known = self.links.lock().get(&key).cloned();
         if let Some(link) = known.filter(|link| link.expires_at > now_ms() + LINK_LIFETIME_MIN_MS) {
-            let at = self.progress(&caller.subject, &link.id).await.ok().and_then(|raw| raw.object());
-            if at.and_then(|at| at.text("state")).as_deref() == Some("waiting") {
+            if self.progress(&caller.subject, &link.id).await.is_ok_and(|at| at.state == "waiting") {
                 return Some(link);
             }
         }
@@ -76,7 +75,7 @@ impl AccountStore {
     async fn until_connected(&self, subject: &str, id: &str) -> Result<bool, Error> {
         loop {
             let state = match self.progress(subject, id).await {
-                Ok(at) => at.object().and_then(|at| at.text("state")).unwrap_or_default(),
+                Ok(at) => at.state,
                 Err(error) if error.kind == ErrorKind::NotFound => return Ok(false),
                 Err(error) => return Err(error),
             };

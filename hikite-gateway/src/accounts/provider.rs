@@ -1,8 +1,8 @@
 //! A provider as data: its authorization endpoint, its token endpoint and the form of its requests.
 
+use hikite_api::ProviderObject;
 use hikite_core::credential::TokenRequest;
 use hikite_core::error::{Error, ErrorKind};
-use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
 
 use super::{AccountStore, CLIENT_SECRET};
@@ -67,30 +67,24 @@ impl AccountProvider {
         };
         TokenRequest { url: self.token_url.clone(), form, as_json: self.as_json, basic }
     }
-
-    fn object(&self, client_id: Option<&str>, from_file: bool, account_from_file: bool) -> Raw {
-        Object::default()
-            .with("name", self.name.as_str())
-            .with("title", self.title.as_str())
-            .with("scopes", Raw::of(&self.scopes))
-            .with("clientId", client_id.map_or_else(Raw::null, Raw::from))
-            .with("connectable", Raw::of(&client_id.is_some()))
-            .with("managedByFile", Raw::of(&from_file))
-            .with("accountOfTheFile", Raw::of(&account_from_file))
-            .raw()
-    }
 }
 
 impl AccountStore {
     /// Returns all providers for the API.
-    pub fn provider_objects(&self) -> Vec<Raw> {
+    pub fn provider_objects(&self) -> Vec<ProviderObject> {
         let (settings, known) = (self.settings.load(), self.known.load());
         let object = |provider: &AccountProvider| {
-            let from_file = provider.app.is_some();
             let stored = || known.app(&provider.name).and_then(|form| form.text("client_id"));
             let client_id = provider.app.as_ref().map(|app| app.client_id.clone()).or_else(stored);
-            let has_account = settings.from_file.contains_key(&provider.name);
-            provider.object(client_id.as_deref(), from_file, has_account)
+            ProviderObject {
+                name: provider.name.clone(),
+                title: provider.title.clone(),
+                scopes: provider.scopes.clone(),
+                connectable: client_id.is_some(),
+                client_id,
+                managed_by_file: provider.app.is_some(),
+                account_of_the_file: settings.from_file.contains_key(&provider.name),
+            }
         };
         settings.providers.iter().map(object).collect()
     }

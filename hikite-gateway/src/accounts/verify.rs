@@ -6,11 +6,9 @@ use std::sync::Arc;
 use hikite_core::caller::Caller;
 use hikite_core::credential::{Credential, CredentialVerdict};
 use hikite_core::error::{Error, ErrorKind};
-use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
-use hikite_core::time::rfc3339;
 
-use super::account::{Account, AccountStatus};
+use super::account::{Account, AccountStatus, time};
 use super::token::AccountTokens;
 use super::{AccountStore, DEFAULT, FROM_FILE};
 use hikite_store::clock::now_ms;
@@ -24,11 +22,13 @@ pub(super) struct ConfiguredStatus {
 }
 
 impl ConfiguredStatus {
-    pub(super) fn shown_in(&self, object: Object) -> Object {
-        object
-            .with("state", self.status.word())
-            .with("problem", self.problem.as_deref().map_or_else(Raw::null, Raw::from))
-            .with("verifiedAt", if self.at == 0 { Raw::null() } else { rfc3339(self.at).into() })
+    pub(super) fn object(&self) -> hikite_api::Account {
+        hikite_api::Account {
+            state: self.status.word().to_owned(),
+            problem: self.problem.clone(),
+            verified_at: time(self.at),
+            ..hikite_api::Account::default()
+        }
     }
 }
 
@@ -75,7 +75,7 @@ impl AccountStore {
     }
 
     /// Verifies the account of the config with a provider. Its `id` is `file:PROVIDER`.
-    pub async fn verify_configured(&self, id: &str) -> Result<Raw, Error> {
+    pub async fn verify_configured(&self, id: &str) -> Result<hikite_api::Account, Error> {
         let provider = id.strip_prefix(FROM_FILE).and_then(|rest| rest.strip_prefix(':'));
         let provider = provider.filter(|provider| self.settings.load().from_file.contains_key(*provider));
         let provider = provider.ok_or_else(|| {
@@ -91,10 +91,7 @@ impl AccountStore {
         judge(&mut known.status, &mut known.problem, &mut known.at, &proof);
         self.configured_states.lock().insert(provider.to_owned(), known);
         let id = format!("{FROM_FILE}:{provider}");
-        let found = self
-            .objects(&Caller::owner(), false)
-            .into_iter()
-            .find(|object| object.object().and_then(|object| object.text("id")).as_deref() == Some(id.as_str()));
+        let found = self.objects(&Caller::owner(), false).into_iter().find(|account| account.id == id);
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("There is no account `{DEFAULT}`.")))
     }
 

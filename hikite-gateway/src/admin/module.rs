@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use hikite_api as api;
 use hikite_core::breaker;
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::catalog::Module;
 use hikite_core::category::Category;
 use hikite_core::error::{Error, ErrorKind};
-use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::listing::Listing;
 use hikite_core::origin::ConfigOrigin;
@@ -48,47 +48,44 @@ impl DisabledModule {
         }
     }
 
-    fn object(&self) -> Object {
+    fn object(&self) -> api::Module {
         let (rule, origin) = match self {
             Self::AtRuntime(rule) => (Some(rule), rule.origin),
             Self::File(_) => (None, ConfigOrigin::File),
         };
         let listing = rule.and_then(|rule| rule.source.listing());
-        let mut object = Object::default()
-            .with("name", self.name())
-            .with("title", title(self.name(), listing.as_deref()))
-            .with("description", rule.map(|rule| rule.description.as_str()).unwrap_or_default());
-        if let Some(rule) = rule {
-            object.set("kind", rule.source.kind());
+        api::Module {
+            name: self.name().to_owned(),
+            description: rule.map(|rule| rule.description.clone()).unwrap_or_default(),
+            kind: rule.map(|rule| rule.source.kind().to_owned()),
+            managed_by: origin.word().to_owned(),
+            enabled: false,
+            state: "disabled".to_owned(),
+            tools: listing.as_ref().map_or(0, |listing| listing.tools.len() as u64),
+            ..of_listing(self.name(), listing.as_deref())
         }
-        let object = object
-            .with("managedBy", origin.word())
-            .with("enabled", Raw::of(&false))
-            .with("state", "disabled")
-            .with("tools", Raw::of(&listing.as_ref().map_or(0, |listing| listing.tools.len())));
-        offered(object, listing.as_deref())
     }
 }
 
 impl ModuleAdmin {
     /// Returns an object for each module that the caller sees, for administrators including disabled ones.
-    pub async fn module_objects(&self, caller: &Caller) -> Result<Vec<Raw>, Error> {
+    pub async fn module_objects(&self, caller: &Caller) -> Result<Vec<api::Module>, Error> {
         caller.require(Scopes::READ)?;
         self.lookup.wait_for_listings(caller).await;
         let view = self.catalogs.view_of(caller);
-        let shown = view.modules().iter().map(|module| self.module_summary(caller, module).raw());
+        let shown = view.modules().iter().map(|module| self.module_summary(caller, module));
         let disabled_modules = if caller.is_admin() { self.catalogs.disabled_modules() } else { Vec::new() };
-        Ok(shown.chain(disabled_modules.iter().map(|module| module.object().raw())).collect())
+        Ok(shown.chain(disabled_modules.iter().map(DisabledModule::object)).collect())
     }
 
     /// Returns the object of one module, for administrators including connection details and recent stderr output.
-    pub async fn module_object(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
+    pub async fn module_object(&self, caller: &Caller, name: &str) -> Result<api::Module, Error> {
         caller.require(Scopes::READ)?;
         self.lookup.wait_for_listings(caller).await;
         let view = self.catalogs.view_of(caller);
         if let Some(module) = view.module(name) {
             let object = self.module_summary(caller, module);
-            return Ok(if caller.is_admin() { with_connection(object, &*module.source) } else { object }.raw());
+            return Ok(if caller.is_admin() { with_connection(object, &*module.source) } else { object });
         }
         let disabled_modules = if caller.is_admin() { self.catalogs.disabled_modules() } else { Vec::new() };
         let Some(module) = disabled_modules.iter().find(|module| module.name() == name) else {
@@ -98,12 +95,11 @@ impl ModuleAdmin {
         Ok(match module {
             DisabledModule::AtRuntime(rule) => with_connection(module.object(), &*rule.source),
             DisabledModule::File(_) => module.object(),
-        }
-        .raw())
+        })
     }
 
     /// Enables or disables a module for all callers, persistently. A disabled module is in no view.
-    pub async fn switch(&self, name: &str, enabled: bool) -> Result<Raw, Error> {
+    pub async fn switch(&self, name: &str, enabled: bool) -> Result<api::Module, Error> {
         {
             let _turn = self.registry.turn.lock().await;
             let source = self.source_of(name)?;
@@ -120,7 +116,7 @@ impl ModuleAdmin {
     }
 
     /// Restarts the connections and processes of a module and resets its circuit breaker.
-    pub async fn restart(&self, name: &str) -> Result<Raw, Error> {
+    pub async fn restart(&self, name: &str) -> Result<api::Module, Error> {
         let view = self.catalogs.owner_view();
         let Some(module) = view.module(name) else {
             self.source_of(name)?;
@@ -136,15 +132,15 @@ impl ModuleAdmin {
     }
 
     /// Returns an object for each category that the caller sees, with the keys of its tools.
-    pub async fn category_objects(&self, caller: &Caller) -> Result<Vec<Raw>, Error> {
+    pub async fn category_objects(&self, caller: &Caller) -> Result<Vec<api::Category>, Error> {
         caller.require(Scopes::READ)?;
         self.lookup.wait_for_listings(caller).await;
         let view = self.catalogs.view_of(caller);
-        Ok(view.categories().iter().map(|category| category_summary(category).raw()).collect())
+        Ok(view.categories().iter().map(|category| category_summary(category)).collect())
     }
 
     /// Returns the object of one category, for administrators including the stored document.
-    pub async fn category_object(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
+    pub async fn category_object(&self, caller: &Caller, name: &str) -> Result<api::Category, Error> {
         caller.require(Scopes::READ)?;
         self.lookup.wait_for_listings(caller).await;
         let view = self.catalogs.view_of(caller);
@@ -157,12 +153,9 @@ impl ModuleAdmin {
                 None => error,
             });
         };
-        let mut object = category_summary(category);
-        let form = self.config.as_ref().filter(|_| caller.is_admin());
-        if let Some(form) = form.and_then(|config_admin| config_admin.category_document(name)) {
-            object.set("form", form);
-        }
-        Ok(object.raw())
+        let config = self.config.as_ref().filter(|_| caller.is_admin());
+        let form = config.and_then(|config_admin| config_admin.category_document(name));
+        Ok(api::Category { form, ..category_summary(category) })
     }
 
     /// Returns the source of an enabled module, or of one disabled at run time.
@@ -181,48 +174,43 @@ impl ModuleAdmin {
         }
     }
 
-    fn module_summary(&self, caller: &Caller, module: &Module) -> Object {
+    fn module_summary(&self, caller: &Caller, module: &Module) -> api::Module {
         let state = module.source.state();
-        let mut object = Object::default()
-            .with("name", &*module.name)
-            .with("title", title(&module.name, module.listing.as_deref()))
-            .with("description", module.description.as_str())
-            .with("kind", module.source.kind())
-            .with("managedBy", self.origin_of(module).word())
-            .with("enabled", Raw::of(&true))
-            .with("state", word(&state));
-        let trouble = match &state {
+        let error = match &state {
             SourceState::Failing { .. } if caller.is_admin() => state.trouble(),
             SourceState::Failing { reason, .. } => Some(reason.clone()),
             SourceState::NeedsLogin { .. } => module.source.login_hint(),
             _ => None,
         };
-        if let Some(trouble) = trouble {
-            object.set("error", trouble);
-        }
+        let (mut breaker, mut accounts) = (None, Vec::new());
         if let Some(gate) = self.catalogs.snapshot().gates().get(&module.name) {
             let tripped = paused_accounts(self.accounts.as_ref(), caller, module, &gate.health);
             let plain = gate.health.plain();
             let worst = tripped.iter().map(|(_, state)| *state).fold(plain, breaker::CircuitState::stricter);
-            object.set("breaker", worst.word());
-            if !tripped.is_empty() {
-                let row = |(account, state): &(String, breaker::CircuitState)| {
-                    Object::default().with("account", account.as_str()).with("breaker", state.word()).raw()
-                };
-                let rows: Vec<Raw> = tripped.iter().map(row).collect();
-                object.set("accounts", Raw::array(&rows));
-            }
+            breaker = Some(worst.word().to_owned());
+            let row = |(account, state): (String, breaker::CircuitState)| api::ModuleAccount {
+                account,
+                breaker: state.word().to_owned(),
+            };
+            accounts = tripped.into_iter().map(row).collect();
         }
-        if let Some(version) = module.version() {
-            object.set("version", version);
-        }
-        let object = object.with("tools", Raw::of(&module.tools.len()));
-        let mut object = offered(object, module.listing.as_deref());
         // Call figures are for administrators only: they include calls of tools that the caller does not see.
-        if caller.is_admin() {
-            object.set("calls", self.meter.module(&module.name).recent.calls(Instant::now()).object());
+        let calls = || self.meter.module(&module.name).recent.calls(Instant::now()).object();
+        api::Module {
+            name: module.name.to_string(),
+            description: module.description.clone(),
+            kind: Some(module.source.kind().to_owned()),
+            managed_by: self.origin_of(module).word().to_owned(),
+            enabled: true,
+            state: word(&state).to_owned(),
+            error,
+            breaker,
+            accounts: Some(accounts).filter(|accounts| !accounts.is_empty()),
+            version: module.version(),
+            tools: module.tools.len() as u64,
+            calls: caller.is_admin().then(calls),
+            ..of_listing(&module.name, module.listing.as_deref())
         }
-        object
     }
 
     /// Returns the origin of a module. Registered tools of one module may have several; the store wins, because its
@@ -240,15 +228,15 @@ impl ModuleAdmin {
     }
 }
 
-fn category_summary(category: &Category) -> Object {
-    let modules: Vec<&str> = category.rule.servers.iter().map(|server| &**server).collect();
-    let tools: Vec<String> = category.enabled().map(|entry| entry.key.to_string()).collect();
-    Object::default()
-        .with("name", &*category.rule.name)
-        .with("description", category.rule.description.as_str())
-        .with("managedBy", category.rule.origin.word())
-        .with("modules", Raw::of(&modules))
-        .with("tools", Raw::of(&tools))
+fn category_summary(category: &Category) -> api::Category {
+    api::Category {
+        name: category.rule.name.to_string(),
+        description: category.rule.description.clone(),
+        managed_by: category.rule.origin.word().to_owned(),
+        modules: category.rule.servers.iter().map(ToString::to_string).collect(),
+        tools: category.enabled().map(|entry| entry.key.to_string()).collect(),
+        form: None,
+    }
 }
 
 /// Returns the state as a single word.
@@ -259,22 +247,26 @@ fn word(state: &SourceState) -> &'static str {
     }
 }
 
-fn title(name: &str, listing: Option<&Listing>) -> String {
+/// Returns the members that the listing of a module determines.
+fn of_listing(name: &str, listing: Option<&Listing>) -> api::Module {
     let told = listing.and_then(|listing| listing.info.text("title"));
-    told.filter(|title| !title.trim().is_empty()).unwrap_or_else(|| name.to_owned())
-}
-
-fn offered(object: Object, listing: Option<&Listing>) -> Object {
-    object
-        .with("resources", Raw::of(&listing.map_or(0, |listing| listing.resources.len())))
-        .with("prompts", Raw::of(&listing.map_or(0, |listing| listing.prompts.len())))
-}
-
-fn with_connection(mut object: Object, source: &dyn Source) -> Object {
-    for (name, value) in source.place().iter() {
-        object.set(name, value.clone());
+    api::Module {
+        title: told.filter(|title| !title.trim().is_empty()).unwrap_or_else(|| name.to_owned()),
+        resources: listing.map_or(0, |listing| listing.resources.len() as u64),
+        prompts: listing.map_or(0, |listing| listing.prompts.len() as u64),
+        ..api::Module::default()
     }
-    object.with("stderr", Raw::of(&source.stderr()))
+}
+
+fn with_connection(object: api::Module, source: &dyn Source) -> api::Module {
+    let place = source.place();
+    api::Module {
+        url: place.text("url"),
+        command: place.text("command"),
+        args: place.get("args").and_then(|args| args.decode().ok()),
+        stderr: Some(source.stderr()),
+        ..object
+    }
 }
 
 fn no_module<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use hikite_api::{Menu, PermissionsAnswer};
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, ErrorKind};
-use hikite_core::json::{Object, Raw};
+use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::permission::Permissions;
 use hikite_core::view::View;
@@ -41,7 +42,7 @@ impl Previews {
         project: Option<&str>,
         asked: Option<Surfaces>,
         default: Surfaces,
-    ) -> Result<Object, Error> {
+    ) -> Result<Menu, Error> {
         let mut caller = self.people.owner();
         if let Some(name) = project {
             caller = caller.within(name.into());
@@ -57,30 +58,28 @@ impl Previews {
         let weighed = tokio::task::spawn_blocking(count).await;
         let (sent, flat, counter) = weighed
             .map_err(|_| Error::new(ErrorKind::Internal, "The size of the tool list could not be estimated."))?;
-        let mut object = Object::default();
-        if let Some(name) = project {
-            object.set("project", name);
-        }
-        Ok(object
-            .with("surfaces", Raw::of(&surfaces.names()))
-            .with("tools", Raw::array(tools.iter()))
-            .with("tokens", Raw::of(&sent))
-            .with("flatTokens", Raw::of(&flat))
-            .with("counter", counter))
+        Ok(Menu {
+            project: project.map(str::to_owned),
+            surfaces: surfaces.names().into_iter().map(str::to_owned).collect(),
+            tools: tools.iter().cloned().collect(),
+            tokens: sent as u64,
+            flat_tokens: flat as u64,
+            counter: counter.to_owned(),
+        })
     }
 
     /// Returns the keys of the tools that these permissions would show and hide.
-    pub async fn preview_permissions(&self, form: &Raw) -> Result<Object, Error> {
+    pub async fn preview_permissions(&self, form: &Raw) -> Result<PermissionsAnswer, Error> {
         let permissions = run_blocking(|| Permissions::read(form)).map_err(|faults| violation::error(&faults))?;
         self.lookup.wait_for_listings(&Caller::owner()).await;
         let snapshot = self.catalogs.snapshot();
         let view = run_blocking(|| View::restricted(&snapshot.catalog, &Arc::new(permissions)));
-        let (mut visible, mut hidden) = (Vec::new(), Vec::new());
+        let mut answer = PermissionsAnswer::default();
         for tool in snapshot.catalog.tools() {
-            let list = if view.tool_by_key(&tool.key).is_some() { &mut visible } else { &mut hidden };
+            let list = if view.tool_by_key(&tool.key).is_some() { &mut answer.visible } else { &mut answer.hidden };
             list.push(tool.key.to_string());
         }
-        Ok(Object::default().with("visible", Raw::of(&visible)).with("hidden", Raw::of(&hidden)))
+        Ok(answer)
     }
 }
 

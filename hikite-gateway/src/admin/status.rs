@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use hikite_api::{AuditStatus, Concern};
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
-use hikite_core::json::{Object, Raw};
 use hikite_core::source::SourceState;
 use hikite_core::time::rfc3339;
 use hikite_store::{ClockJump, Store};
@@ -23,25 +23,6 @@ use crate::meter::{GatewayReading, Meter, Metric, RecentCalls, metrics};
 use crate::share::SlotUsage;
 use crate::token_savings::TokenSavings;
 use hikite_identity::People;
-
-/// An item that needs attention.
-struct AttentionItem {
-    kind: &'static str,
-    name: String,
-    message: String,
-    hint: String,
-}
-
-impl AttentionItem {
-    fn raw(&self) -> Raw {
-        Object::default()
-            .with("kind", self.kind)
-            .with("name", self.name.as_str())
-            .with("message", self.message.as_str())
-            .with("hint", self.hint.as_str())
-            .raw()
-    }
-}
 
 pub struct Status {
     pub(crate) catalogs: Arc<Catalogs>,
@@ -83,8 +64,8 @@ impl Status {
         [self.batches.slots.usage(), self.answers.jq_slots.usage()].into_iter().chain(clients).collect()
     }
 
-    /// Returns `{calls, saved, audit, attention}`.
-    pub async fn report(&self) -> Result<Object, Error> {
+    /// Returns the status without the members that the server knows.
+    pub async fn report(&self) -> Result<hikite_api::Status, Error> {
         let mut calls = RecentCalls::default();
         let now = Instant::now();
         for gate in self.catalogs.snapshot().gates().values() {
@@ -98,35 +79,35 @@ impl Status {
         concerns.extend(self.waiting_clients().await?);
         concerns.extend(self.waiting_pins());
         concerns.extend(self.auditor.clock_jump().await?.map(of_clock));
-        let concerns: Vec<Raw> = concerns.iter().map(AttentionItem::raw).collect();
-        Ok(Object::default()
-            .with("calls", calls.object())
-            .with("saved", self.token_savings.saved().await?)
-            .with("audit", self.audit_status())
-            .with("attention", Raw::array(&concerns)))
+        Ok(hikite_api::Status {
+            calls: calls.object(),
+            saved: self.token_savings.saved().await?,
+            audit: self.audit_status(),
+            attention: concerns,
+            ..hikite_api::Status::default()
+        })
     }
 
     /// Returns the durability setting and the number of records not written yet.
-    fn audit_status(&self) -> Object {
-        let Some(state) = self.auditor.state() else {
-            return Object::default().with("enabled", Raw::of(&false));
-        };
+    fn audit_status(&self) -> AuditStatus {
+        let Some(state) = self.auditor.state() else { return AuditStatus::default() };
         let when_full = match state.when_full {
             QueueFullPolicy::Block => "block",
             QueueFullPolicy::DropAndCount => "drop-and-count",
         };
-        Object::default()
-            .with("enabled", Raw::of(&true))
-            .with("durability", state.durability.name())
-            .with("whenFull", when_full)
-            .with("waiting", Raw::of(&state.waiting))
-            .with("accepts", Raw::of(&!state.is_full))
+        AuditStatus {
+            enabled: true,
+            durability: Some(state.durability.name().to_owned()),
+            when_full: Some(when_full.to_owned()),
+            waiting: Some(state.waiting as u64),
+            accepts: Some(!state.is_full),
+        }
     }
 
     /// Returns concerns about a store that accepts no records, and about lost records.
-    fn troubled_audit(&self) -> Vec<AttentionItem> {
+    fn troubled_audit(&self) -> Vec<Concern> {
         let concern =
-            |message, hint: &str| AttentionItem { kind: "audit", name: "audit".into(), message, hint: hint.into() };
+            |message, hint: &str| Concern { kind: "audit".into(), name: "audit".into(), message, hint: hint.into() };
         let mut concerns = Vec::new();
         if let Some(state) = self.auditor.state()
             && let Some(why) = &state.trouble
@@ -149,9 +130,9 @@ impl Status {
         *self.config_error.lock() = wrong;
     }
 
-    fn troubled_config(&self) -> Vec<AttentionItem> {
-        let concern = |message| AttentionItem {
-            kind: "config",
+    fn troubled_config(&self) -> Vec<Concern> {
+        let concern = |message| Concern {
+            kind: "config".into(),
             name: "config".into(),
             message,
             hint: "The previous config stays active until the file is corrected.".into(),
@@ -159,7 +140,7 @@ impl Status {
         self.config_error.lock().clone().map(concern).into_iter().collect()
     }
 
-    fn troubled_modules(&self) -> Vec<AttentionItem> {
+    fn troubled_modules(&self) -> Vec<Concern> {
         let view = self.catalogs.owner_view();
         let concern = |module: &hikite_core::catalog::Module| {
             let state = module.source.state();
@@ -176,20 +157,20 @@ impl Status {
                 }
                 _ => return None,
             };
-            Some(AttentionItem { kind, name: module.name.to_string(), message, hint })
+            Some(Concern { kind: kind.into(), name: module.name.to_string(), message, hint })
         };
         view.modules().iter().filter_map(concern).collect()
     }
 
     /// Returns the accounts whose circuit breaker is not closed, by module.
-    fn paused_accounts_of_all(&self) -> Vec<AttentionItem> {
+    fn paused_accounts_of_all(&self) -> Vec<Concern> {
         let (snapshot, view) = (self.catalogs.snapshot(), self.catalogs.owner_view());
         let mut concerns = Vec::new();
         for module in view.modules() {
             let Some(gate) = snapshot.gates().get(&module.name) else { continue };
             for (account, state) in paused_accounts(self.accounts.as_ref(), &Caller::owner(), module, &gate.health) {
-                concerns.push(AttentionItem {
-                    kind: "module",
+                concerns.push(Concern {
+                    kind: "module".into(),
                     name: module.name.to_string(),
                     message: format!("Calls of `{}` with the account `{account}` fail: {}", module.name, state.word()),
                     hint:
@@ -202,46 +183,30 @@ impl Status {
         concerns
     }
 
-    fn troubled_accounts(&self) -> Vec<AttentionItem> {
+    fn troubled_accounts(&self) -> Vec<Concern> {
         let Some(accounts) = &self.accounts else { return Vec::new() };
-        let objects = accounts.objects(&Caller::owner(), true);
-        let stale = objects.iter().filter_map(Raw::object);
-        let is_unclear = |account: &Object| {
-            account.text("state").as_deref() == Some("unverified") && account.text("problem").is_some()
+        let concern = |account: hikite_api::Account| {
+            let (provider, name) = (&account.provider, &account.name);
+            let (message, hint) = match (&*account.state, &account.problem) {
+                ("unverified", Some(problem)) => (
+                    format!("{provider} has not confirmed the credential of the account `{name}`: {problem}"),
+                    "Check it again.",
+                ),
+                ("reconnect", _) => {
+                    (format!("{provider} no longer accepts the token of the account `{name}`."), "Connect it again.")
+                }
+                _ => return None,
+            };
+            Some(Concern { kind: "account".into(), name: account.id, message, hint: hint.into() })
         };
-        let is_lost = |account: &Object| account.text("state").as_deref() == Some("reconnect");
-        stale
-            .filter(|account| is_lost(account) || is_unclear(account))
-            .map(|account| {
-                let word = |name: &str| account.text(name).unwrap_or_default();
-                if is_unclear(&account) {
-                    let (provider, name) = (word("provider"), word("name"));
-                    let message = format!(
-                        "{provider} has not confirmed the credential of the account `{name}`: {}",
-                        word("problem")
-                    );
-                    let hint = "Check it again.".into();
-                    return AttentionItem { kind: "account", name: word("id"), message, hint };
-                }
-                AttentionItem {
-                    kind: "account",
-                    name: word("id"),
-                    message: format!(
-                        "{} no longer accepts the token of the account `{}`.",
-                        word("provider"),
-                        word("name")
-                    ),
-                    hint: "Connect it again.".into(),
-                }
-            })
-            .collect()
+        accounts.objects(&Caller::owner(), true).into_iter().filter_map(concern).collect()
     }
 
-    fn waiting_pins(&self) -> Vec<AttentionItem> {
+    fn waiting_pins(&self) -> Vec<Concern> {
         let waiting = self.pins.tools(&PinFilter::default()).into_iter().filter(|pin| pin.state.needs_review());
         waiting
-            .map(|pin| AttentionItem {
-                kind: "pin",
+            .map(|pin| Concern {
+                kind: "pin".into(),
                 name: pin.key.to_string(),
                 message: format!("`{}` is {} and held back.", pin.key, pin.state.word()),
                 hint: "Review the difference, then approve or block it.".into(),
@@ -249,13 +214,13 @@ impl Status {
             .collect()
     }
 
-    async fn waiting_clients(&self) -> Result<Vec<AttentionItem>, Error> {
+    async fn waiting_clients(&self) -> Result<Vec<Concern>, Error> {
         let Some(identity) = self.people.identity() else { return Ok(Vec::new()) };
         let clients = identity.clients().await?;
         let waiting = clients.iter().filter(|client| client.is_pending());
         Ok(waiting
-            .map(|client| AttentionItem {
-                kind: "client",
+            .map(|client| Concern {
+                kind: "client".into(),
                 name: client.id.clone(),
                 message: format!("The client `{}` is waiting for approval.", client.name),
                 hint: "Approve it if you recognize its redirect addresses, or delete it.".into(),
@@ -265,10 +230,10 @@ impl Status {
 }
 
 /// Returns the concern about a clock jump, which pauses the removal of old records.
-fn of_clock(jump: ClockJump) -> AttentionItem {
+fn of_clock(jump: ClockJump) -> Concern {
     let (found, expected) = (rfc3339(jump.found), rfc3339(jump.expected));
-    AttentionItem {
-        kind: "audit",
+    Concern {
+        kind: "audit".into(),
         name: "clock".into(),
         message: format!(
             "The clock of the machine jumped: it shows {found}, and {expected} was expected. No records are \

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use hikite_core::json::{Object, Raw};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -148,14 +147,14 @@ impl RecentCalls {
         self.total += other.total;
     }
 
-    pub(crate) fn object(&self) -> Object {
-        let quantile = |hundredths| Raw::of(&self.lately.quantile_ms(hundredths));
-        Object::default()
-            .with("perMinute", Raw::of(&self.last_minute.calls()))
-            .with("errorRate", Raw::of(&self.lately.error_rate()))
-            .with("p50Ms", quantile(50))
-            .with("p99Ms", quantile(99))
-            .with("total", Raw::of(&self.total))
+    pub(crate) fn object(&self) -> hikite_api::Calls {
+        hikite_api::Calls {
+            per_minute: self.last_minute.calls(),
+            error_rate: self.lately.error_rate(),
+            p50_ms: self.lately.quantile_ms(50),
+            p99_ms: self.lately.quantile_ms(99),
+            total: self.total,
+        }
     }
 }
 
@@ -204,7 +203,7 @@ mod tests {
             recent.record(Duration::from_millis(100), false);
         }
         recent.record(Duration::from_secs(3), true);
-        let told = |recent: &RecentCounts| recent.calls(Instant::now()).object().raw().value();
+        let told = |recent: &RecentCounts| serde_json::json!(recent.calls(Instant::now()).object());
         let now = told(&recent);
         assert_eq!((&now["perMinute"], &now["errorRate"], &now["total"]), (&10.into(), &0.1.into(), &10.into()));
         let within = |value: &serde_json::Value, near: f64| {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use hikite_core::caller::{Caller, Session as CoreSession};
-use hikite_core::json::{Object, Raw};
+use hikite_core::json::Raw;
 use hikite_core::listing::ListKind;
 use hikite_core::log_level::LogLevel;
 use hikite_core::time::rfc3339;
@@ -92,20 +92,20 @@ impl ClientSession {
     }
 
     /// Returns the session as the admin API shows it.
-    pub(crate) fn object(&self) -> Raw {
+    pub(crate) fn object(&self) -> hikite_api::Session {
         let idle = u64::try_from(self.last_used().elapsed().as_millis()).unwrap_or(u64::MAX);
         let user = self.app.gateway.people().name_of(&self.core.caller.subject).map(|(_, name)| name);
-        Object::default()
-            .with("id", self.core.id.0.to_string())
-            .with("subject", &*self.core.caller.subject)
-            .with("user", Raw::of(&user.as_deref()))
-            .with("client", self.client.clone())
-            .with("revision", self.revision.name())
-            .with("project", Raw::of(&self.core.caller.project.as_deref()))
-            .with("since", rfc3339(self.since))
-            .with("lastSeen", rfc3339(now_ms().saturating_sub(idle)))
-            .with("surfaces", Raw::of(&self.surfaces.names()))
-            .raw()
+        hikite_api::Session {
+            id: self.core.id.0.to_string(),
+            subject: self.core.caller.subject.to_string(),
+            user: user.as_deref().map(str::to_owned),
+            client: self.client.clone(),
+            revision: self.revision.name().to_owned(),
+            project: self.core.caller.project.as_deref().map(str::to_owned),
+            since: rfc3339(self.since),
+            last_seen: rfc3339(now_ms().saturating_sub(idle)),
+            surfaces: self.surfaces.names().into_iter().map(str::to_owned).collect(),
+        }
     }
 
     /// Builds the result of `initialize`.

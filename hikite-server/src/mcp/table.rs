@@ -7,7 +7,6 @@ use std::time::Duration;
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::hex::hex;
-use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::share::{Allowance, ShareHolder};
 use hikite_core::signer::HmacSigner;
@@ -131,7 +130,7 @@ impl SessionTable {
     }
 
     /// Returns all sessions as the admin API shows them, oldest first.
-    pub(crate) fn objects(&self) -> Vec<Raw> {
+    pub(crate) fn objects(&self) -> Vec<hikite_api::Session> {
         let mut sessions: Vec<Arc<ClientSession>> =
             self.by_id.read().values().map(|entry| Arc::clone(&entry.session)).collect();
         sessions.sort_by_key(|session| session.core.id);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::IntoResponse;
+use hikite_api::{Accounts, ConnectionLink, Providers};
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, ErrorKind};
-use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallOrigin;
 use hikite_core::time::rfc3339;
 use hikite_gateway::{Account, AccountStore};
@@ -35,13 +35,8 @@ fn check_owner(app: &App, (caller, proof): (&Caller, CallerProof), account: &Acc
 }
 
 /// Adds the name of its user to an account.
-fn with_user_name(app: &App, account: &Raw) -> Raw {
-    let Some(account) = account.object() else { return account.clone() };
-    let user = account.text("subject").and_then(|subject| app.gateway.people().name_of(&subject));
-    match user {
-        Some((id, name)) => account.with("user", &*name).with("userId", &*id).raw(),
-        None => account.raw(),
-    }
+fn with_user_name(app: &App, account: hikite_api::Account) -> hikite_api::Account {
+    account.with_user(|subject| app.gateway.people().name_of(subject))
 }
 
 /// Runs and audits the work, then publishes the changed accounts.
@@ -68,9 +63,8 @@ pub(crate) async fn list(
     if all && !caller.is_admin() {
         return Err(Error::new(ErrorKind::Authorization, "Only an admin may see the accounts of others.").into());
     }
-    let objects: Vec<Raw> =
-        accounts(&app)?.objects(&caller, all).into_iter().map(|object| with_user_name(&app, &object)).collect();
-    Ok(ok(&Object::default().with("accounts", Raw::array(&objects)).raw()))
+    let objects = accounts(&app)?.objects(&caller, all);
+    Ok(ok(&Accounts { accounts: objects.into_iter().map(|account| with_user_name(&app, account)).collect() }))
 }
 
 pub(crate) async fn get(
@@ -81,7 +75,7 @@ pub(crate) async fn get(
 ) -> RestResult {
     query::none(&uri)?;
     caller.require(Scopes::READ)?;
-    Ok(ok(&with_user_name(&app, &accounts(&app)?.account(&caller, &key(path)?)?.object())))
+    Ok(ok(&with_user_name(&app, accounts(&app)?.account(&caller, &key(path)?)?.object())))
 }
 
 /// Adds an account with a manually created token.
@@ -99,7 +93,7 @@ pub(crate) async fn add(
     let what = form.text("provider").unwrap_or_default();
     let work = accounts.add(&caller, &form);
     let account = audited(&app, (&caller, &origin), ("account.add", &what), work).await?;
-    Ok(created(&with_user_name(&app, &account.object()), location("/v1/accounts/", &account.id)))
+    Ok(created(&with_user_name(&app, account.object()), location("/v1/accounts/", &account.id)))
 }
 
 pub(crate) async fn change(
@@ -118,7 +112,7 @@ pub(crate) async fn change(
     check_owner(&app, (&caller, proof), &account)?;
     let work = accounts.change(&account, &form);
     let account = audited(&app, (&caller, &origin), ("account.change", &id), work).await?;
-    Ok(ok(&with_user_name(&app, &account.object())))
+    Ok(ok(&with_user_name(&app, account.object())))
 }
 
 pub(crate) async fn remove(
@@ -190,14 +184,13 @@ pub(crate) async fn connect(
         }
     };
     let link = app.gateway.auditor().record_admin((&caller, &origin), "account.connect", &provider, work).await?;
-    let mut shown = Object::default()
-        .with("id", link.id.as_str())
-        .with("url", link.url.expose())
-        .with("expiresAt", rfc3339(link.expires_at));
-    if let Some(code) = &link.code {
-        shown.set("code", code.expose());
-    }
-    Ok(created(&shown.raw(), location("/v1/accounts/connect/", &link.id)))
+    let shown = ConnectionLink {
+        id: link.id.clone(),
+        url: link.url.expose().to_owned(),
+        expires_at: rfc3339(link.expires_at),
+        code: link.code.as_ref().map(|code| code.expose().to_owned()),
+    };
+    Ok(created(&shown, location("/v1/accounts/connect/", &link.id)))
 }
 
 /// Returns the progress of connecting an account.
@@ -219,8 +212,7 @@ pub(crate) async fn providers(
 ) -> RestResult {
     query::none(&uri)?;
     caller.require(Scopes::READ)?;
-    let objects = accounts(&app)?.provider_objects();
-    Ok(ok(&Object::default().with("providers", Raw::array(&objects)).raw()))
+    Ok(ok(&Providers { providers: accounts(&app)?.provider_objects() }))
 }
 
 /// Sets the OAuth app of hikite at a provider; admins only, enforced by the router.

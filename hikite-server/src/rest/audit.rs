@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::IntoResponse;
+use hikite_api::audit::{FILTERS, LIMIT, LIMIT_MAX, TEXT_CHARS};
+use hikite_api::{AuditBreak, AuditTrim, AuditVerdict};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::{AuditCursor, AuditFilter, AuditRow, AuditVerification, TrimEvidence};
@@ -15,14 +17,6 @@ use super::query::{self, QueryParams};
 use super::{NamePath, RestResult, key, ok};
 use crate::app::App;
 use crate::request_context::RequestContext;
-
-pub(crate) const LIMIT: u32 = 100;
-pub(crate) const LIMIT_MAX: u32 = 1000;
-/// Filter parameters, besides the time.
-pub(crate) const FILTERS: [&str; 10] =
-    ["kind", "decision", "outcome", "requestId", "subject", "project", "module", "tool", "actor", "text"];
-/// Maximum characters of a text filter.
-const TEXT_CHARS: usize = 200;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     let mut query = QueryParams::read(&uri, &parameters(&["before", "after", "limit"]));
@@ -93,28 +87,23 @@ fn record(row: &AuditRow) -> Option<Raw> {
     Raw::parse(row.line()).ok()
 }
 
-fn verdict(verified: &AuditVerification) -> Raw {
-    let mut body = Object::default()
-        .with("intact", Raw::of(&verified.broken.is_none()))
-        .with("records", Raw::of(&verified.records()))
-        .with("first", Raw::of(&verified.first.seq))
-        .with("last", Raw::of(&verified.last.seq))
-        .with("hash", verified.last.hash.as_str());
-    if let Some(trim) = &verified.trim {
-        body.set("trimmed", trimmed(verified, trim));
+fn verdict(verified: &AuditVerification) -> AuditVerdict {
+    AuditVerdict {
+        intact: verified.broken.is_none(),
+        records: verified.records(),
+        first: verified.first.seq,
+        last: verified.last.seq,
+        hash: verified.last.hash.clone(),
+        trimmed: verified.trim.as_ref().map(|trim| trimmed(verified, trim)),
+        broken: verified.broken.as_ref().map(|broken| AuditBreak { seq: broken.seq, problem: broken.problem.clone() }),
     }
-    if let Some(broken) = &verified.broken {
-        let broken = Object::default().with("seq", Raw::of(&broken.seq)).with("problem", broken.problem.as_str());
-        body.set("broken", broken);
-    }
-    body.raw()
 }
 
 /// Describes what removed the records before the first one.
-fn trimmed(verified: &AuditVerification, trim: &TrimEvidence) -> Object {
-    let trimmed = Object::default().with("to", Raw::of(&verified.first.seq));
-    match trim {
-        TrimEvidence::Record { seq, .. } => trimmed.with("record", Raw::of(seq)),
-        TrimEvidence::Before => trimmed,
-    }
+fn trimmed(verified: &AuditVerification, trim: &TrimEvidence) -> AuditTrim {
+    let record = match trim {
+        TrimEvidence::Record { seq, .. } => Some(*seq),
+        TrimEvidence::Before => None,
+    };
+    AuditTrim { to: verified.first.seq, record }
 }

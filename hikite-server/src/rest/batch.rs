@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use hikite_api::batch::CONCURRENCY_MAX;
 use hikite_core::caller::{Caller, ClientCapabilities};
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
@@ -24,9 +25,6 @@ use crate::app::App;
 use crate::error_response::{json, milliseconds, timed_error_response};
 use crate::mcp::StatelessSessions;
 use crate::request_context::RequestContext;
-
-/// Maximum concurrency of a request; configured limits may be stricter.
-pub(crate) const CONCURRENCY_MAX: u32 = 1000;
 
 const MEMBERS: [&str; 4] = ["commands", "dry_run", "concurrency", "on_error"];
 

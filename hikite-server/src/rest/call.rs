@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use hikite_api::call::{BOTH, DELAY_MS_MAX, NAME_CHARS, RETRY_MAX, TIMEOUT_MS_MAX};
 use hikite_core::call_policy::RetryPolicy;
 use hikite_core::caller::{Caller, ClientCapabilities};
 use hikite_core::compact::AnswerFormat;
@@ -27,15 +28,7 @@ use crate::error_response::{json, milliseconds, timed_error_response};
 use crate::mcp::StatelessSessions;
 use crate::request_context::RequestContext;
 
-pub(crate) const NAME_CHARS: usize = 512;
-/// Maximum values of a request; configured limits may be stricter.
-pub(crate) const TIMEOUT_MS_MAX: u32 = 3_600_000;
-pub(crate) const RETRY_MAX: u32 = 10;
-pub(crate) const DELAY_MS_MAX: u32 = 60_000;
-pub(crate) const SELECT_CHARS: usize = TEXT_MAX;
 const FORMAT_CHARS: usize = 32;
-/// Format that returns the value together with the compact text for a model.
-pub(crate) const BOTH: &str = "both";
 
 /// A parsed call request.
 struct CallRequest {
@@ -134,7 +127,7 @@ fn wanted(options: &mut RequestForm) -> (OutputOptions, bool) {
         }
         format
     });
-    let select = options.text("select", SELECT_CHARS).and_then(|text| {
+    let select = options.text("select", TEXT_MAX).and_then(|text| {
         Selector::parse(&text).map_err(|what| options.fault("select", format!("`select` {what}."))).ok()
     });
     (OutputOptions { format, select }, both)

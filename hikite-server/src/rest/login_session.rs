@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::IntoResponse;
+use hikite_api::Sessions;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use http::{StatusCode, Uri};
@@ -14,7 +15,7 @@ use crate::request_context::RequestContext;
 
 pub(crate) async fn sessions(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    Ok(ok(&Object::default().with("sessions", Raw::array(&app.sessions.objects())).raw()))
+    Ok(ok(&Sessions { sessions: app.sessions.objects() }))
 }
 
 pub(crate) async fn end_session(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use hikite_core::json::{Object, Raw};
+use hikite_api::Me;
 use hikite_core::time::rfc3339;
 use http::Uri;
 
@@ -17,16 +17,16 @@ pub(crate) async fn me(
     uri: Uri,
 ) -> RestResult {
     query::none(&uri)?;
-    let or_null = |text: Option<&str>| text.map_or_else(Raw::null, Raw::from);
     let expires_at = caller.token.as_ref().and_then(|id| app.gateway.people().expires_at(id));
     let user = app.gateway.people().name_of(&caller.subject);
-    let body = Object::default()
-        .with("subject", &*caller.subject)
-        .with("user", or_null(user.as_ref().map(|(_, name)| &**name)))
-        .with("userId", or_null(user.as_ref().map(|(id, _)| &**id)))
-        .with("project", or_null(caller.project.as_deref()))
-        .with("scopes", Raw::of(&caller.scopes.names().collect::<Vec<_>>()))
-        .with("token", or_null(caller.token.as_deref()))
-        .with("expiresAt", or_null(expires_at.map(rfc3339).as_deref()));
-    Ok(ok(&body.raw()))
+    let (user_id, user) = user.map(|(id, name)| (id.to_string(), name.to_string())).unzip();
+    Ok(ok(&Me {
+        subject: caller.subject.to_string(),
+        user,
+        user_id,
+        project: caller.project.as_deref().map(str::to_owned),
+        scopes: caller.scopes.names().map(str::to_owned).collect(),
+        token: caller.token.as_deref().map(str::to_owned),
+        expires_at: expires_at.map(rfc3339),
+    }))
 }

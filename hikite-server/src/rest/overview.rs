@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use hikite_api::{Categories, Modules};
 use hikite_core::caller::Caller;
-use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallOrigin;
 use http::Uri;
 
@@ -19,7 +19,7 @@ pub(crate) async fn modules(
 ) -> RestResult {
     query::none(&uri)?;
     let modules = app.gateway.admin().modules.module_objects(&caller).await?;
-    Ok(ok(&Object::default().with("modules", Raw::array(&modules)).raw()))
+    Ok(ok(&Modules { modules }))
 }
 
 pub(crate) async fn module(
@@ -77,5 +77,5 @@ pub(crate) async fn categories(
 ) -> RestResult {
     query::none(&uri)?;
     let categories = app.gateway.admin().modules.category_objects(&caller).await?;
-    Ok(ok(&Object::default().with("categories", Raw::array(&categories)).raw()))
+    Ok(ok(&Categories { categories }))
 }

@@ -36,7 +36,7 @@ fn part(kind: &'static str, text: &'static str) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use crate::rest::openapi::document;
+    use hikite_api::document;
 
     #[test]
     fn every_group_and_operation_has_a_japanese_text() {

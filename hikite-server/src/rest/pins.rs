@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
+use hikite_api::pin::HASH_CHARS;
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::{PinFilter, PinState};
 use http::{HeaderMap, Uri};
@@ -13,9 +14,6 @@ use super::query::{self, QueryParams};
 use super::{NamePath, RestResult, body, key, ok};
 use crate::app::App;
 use crate::request_context::RequestContext;
-
-/// Hexadecimal digits of a SHA-256 hash.
-pub(crate) const HASH_CHARS: usize = 64;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     let mut query = QueryParams::read(&uri, &["state", "module"]);

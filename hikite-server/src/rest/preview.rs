@@ -21,7 +21,7 @@ pub(crate) async fn menu(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query.finish()?;
     let asked = surface.as_deref().map(surfaces).transpose()?;
     let default = app.settings.load().surfaces;
-    Ok(ok(&app.gateway.admin().previews.menu_object(project.as_deref(), asked, default).await?.raw()))
+    Ok(ok(&app.gateway.admin().previews.menu_object(project.as_deref(), asked, default).await?))
 }
 
 /// Returns what permissions would show and hide.
@@ -34,7 +34,7 @@ pub(crate) async fn permissions(State(app): State<Arc<App>>, uri: Uri, headers: 
     }
     form.finish()?;
     let permissions = permissions.unwrap_or_else(Raw::empty_object);
-    Ok(ok(&app.gateway.admin().previews.preview_permissions(&permissions).await?.raw()))
+    Ok(ok(&app.gateway.admin().previews.preview_permissions(&permissions).await?))
 }
 
 fn surfaces(names: &str) -> Result<Surfaces, Error> {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
+use hikite_api::catalog::{CONTEXT_CHARS, QUERIES_MAX, RESULTS_DEFAULT, RESULTS_MAX, TOOLS_MAX};
+use hikite_api::tool::QUERY_CHARS;
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::search::provider::{AvailableTool, RankedTool};
@@ -14,16 +16,9 @@ use serde::Deserialize;
 
 use super::form::RequestForm;
 use super::query;
-use super::tools::QUERY_CHARS;
 use super::{RestResult, body, ok};
 use crate::app::App;
 use crate::request_context::RequestContext;
-
-pub(crate) const TOOLS_MAX: usize = 20_000;
-pub(crate) const QUERIES_MAX: usize = 20;
-pub(crate) const RESULTS_DEFAULT: u32 = 10;
-pub(crate) const RESULTS_MAX: u32 = 50;
-pub(crate) const CONTEXT_CHARS: usize = 8000;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use hikite_core::json::{Object, Raw};
+use hikite_api::Status;
 use http::Uri;
 
 use super::{RestResult, ok, query};
@@ -11,12 +11,10 @@ use crate::app::App;
 
 pub(crate) async fn status(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    let mut status = Object::default()
-        .with("version", env!("CARGO_PKG_VERSION"))
-        .with("uptimeSeconds", Raw::of(&app.started.elapsed().as_secs()))
-        .with("sessions", Raw::of(&app.open_sessions()));
-    for (name, value) in app.gateway.admin().status.report().await?.iter() {
-        status.set(name, value.clone());
-    }
-    Ok(ok(&status.raw()))
+    Ok(ok(&Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        uptime_seconds: app.started.elapsed().as_secs(),
+        sessions: app.open_sessions() as u64,
+        ..app.gateway.admin().status.report().await?
+    }))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
+use hikite_api::tool::{LIMIT, LIMIT_MAX, PAGE_MAX, QUERY_CHARS, SEARCH_LIMIT};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::{ToolFilter, ToolListPage};
@@ -15,14 +16,6 @@ use super::text::tool_error;
 use super::{NamePath, RestResult, body, key, ok};
 use crate::app::App;
 use crate::request_context::RequestContext;
-
-/// Maximum page number.
-pub(crate) const PAGE_MAX: u32 = 1_000_000;
-pub(crate) const LIMIT_MAX: u32 = 100;
-pub(crate) const LIMIT: u32 = 50;
-pub(crate) const SEARCH_LIMIT: u32 = 20;
-/// Maximum characters of a query.
-pub(crate) const QUERY_CHARS: usize = 1000;
 
 pub(crate) async fn list(
     State(app): State<Arc<App>>,

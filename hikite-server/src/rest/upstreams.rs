@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use http::{HeaderMap, StatusCode, Uri};
+use serde::Serialize;
 
 use super::form::RequestForm;
 use super::{NamePath, RestResult, body, created, key, location, ok, query};
@@ -123,6 +124,6 @@ pub(crate) async fn delete_category(
 }
 
 /// Responds with 201 for a new object, 200 for a changed one.
-fn put_answer(body: &Raw, is_new: bool, address: &str, name: &str) -> Response {
+fn put_answer(body: &impl Serialize, is_new: bool, address: &str, name: &str) -> Response {
     if is_new { created(body, location(address, name)) } else { ok(body) }
 }

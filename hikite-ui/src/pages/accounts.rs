@@ -2,103 +2,62 @@
 
 use askama::Template;
 use axum::extract::Path;
+use hikite_api::{
+    Account, AccountChanges, Accounts, ConnectionLink, NewAccount, NewConnection, PermissionsAnswer, ProviderApp,
+    ProviderObject, Providers,
+};
+use hikite_core::json::Raw;
 use http::{Method, StatusCode};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::permissions::{PermissionLines, PermissionPreview, preview};
-use crate::api::{ApiError, part};
+use super::permissions::{PermissionLines, preview};
+use crate::api::{ApiError, part, read};
 use crate::context::PageContext;
 use crate::form::SubmittedForm;
 use crate::number;
 use crate::page::{OrErrorPage, PageResult, redirect, show as page, with_status};
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct AccountList {
-    pub(crate) accounts: Vec<AccountInfo>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(crate) struct AccountInfo {
-    id: String,
-    pub(crate) name: String,
-    provider: String,
-    subject: String,
-    user: Option<String>,
-    state: String,
-    problem: Option<String>,
-    verified_at: Option<String>,
-    #[serde(rename = "default")]
-    is_default: bool,
-    shared: bool,
-    scopes: Vec<String>,
-    details: Map<String, Value>,
-    permissions: Option<Value>,
-    expires_at: Option<String>,
-    last_refresh: Option<String>,
-    created_at: Option<String>,
-    managed_by_file: bool,
-}
-
-impl AccountInfo {
-    fn facts(&self) -> Vec<(String, String)> {
-        let told = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        self.details.iter().map(|(name, value)| (name.clone(), told(value))).collect()
-    }
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ProviderInfo {
-    name: String,
-    title: String,
-    scopes: Vec<String>,
-    client_id: Option<String>,
-    connectable: bool,
-    managed_by_file: bool,
-    account_of_the_file: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ProviderList {
-    providers: Vec<ProviderInfo>,
-}
-
 #[derive(Template)]
 #[template(path = "accounts.html")]
 struct AccountsPage<'a> {
     context: &'a PageContext,
-    accounts: Vec<AccountInfo>,
-    providers: Vec<ProviderInfo>,
+    accounts: Vec<Account>,
+    providers: Vec<ProviderObject>,
     refused: Option<ApiError>,
+}
+
+fn last_refresh(account: &Account) -> Option<&str> {
+    account.stored.as_ref()?.last_refresh.as_deref()
+}
+
+fn expires_at(account: &Account) -> Option<&str> {
+    account.stored.as_ref()?.expires_at.as_deref()
 }
 
 pub(crate) async fn list(context: PageContext) -> PageResult {
     let all = if context.visitor.is_admin { "/v1/accounts?all=true" } else { "/v1/accounts" };
-    let AccountList { accounts } = context.get(all).await.or_error_page(&context)?;
-    let ProviderList { providers } = context.get("/v1/providers").await.or_error_page(&context)?;
+    let Accounts { accounts } = context.get(all).await.or_error_page(&context)?;
+    let Providers { providers } = context.get("/v1/providers").await.or_error_page(&context)?;
     page(&AccountsPage { context: &context, accounts, providers, refused: None })
 }
 
 /// Adds an account with a key or token.
 pub(crate) async fn add(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
-    let mut body = Map::new();
-    for name in ["provider", "name", "token", "email", "site", "api"] {
-        if let Some(text) = fields.some(name) {
-            body.insert(name.into(), text.into());
-        }
-    }
-    match context.post("/v1/accounts", &Value::Object(body)).await {
-        Ok(account) => redirect(match account.get("state").and_then(Value::as_str) {
-            Some("connected") => "/ui/accounts?done=connected",
-            _ => "/ui/accounts?done=unverified",
-        }),
+    let text = |name| fields.some(name).map(str::to_owned);
+    let account = NewAccount {
+        provider: text("provider").unwrap_or_default(),
+        name: text("name"),
+        token: text("token").unwrap_or_default(),
+        email: text("email"),
+        site: text("site"),
+        api: text("api"),
+    };
+    match context.post("/v1/accounts", &account).await.and_then(read::<Account>) {
+        Ok(account) if account.state == "connected" => redirect("/ui/accounts?done=connected"),
+        Ok(_) => redirect("/ui/accounts?done=unverified"),
         Err(refused) => {
-            let AccountList { accounts } = context.get_or_default("/v1/accounts").await;
-            let ProviderList { providers } = context.get_or_default("/v1/providers").await;
+            let Accounts { accounts } = context.get_or_default("/v1/accounts").await;
+            let Providers { providers } = context.get_or_default("/v1/providers").await;
             let status = refused.status;
             Ok(with_status(status, &AccountsPage { context: &context, accounts, providers, refused: Some(refused) }))
         }
@@ -107,12 +66,10 @@ pub(crate) async fn add(SubmittedForm { context, fields }: SubmittedForm) -> Pag
 
 /// Starts connecting an account through the provider's pages.
 pub(crate) async fn connect(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
-    let mut body = json!({ "provider": fields.text("provider") });
-    if let Some(name) = fields.some("name") {
-        body["name"] = Value::from(name);
-    }
-    let link = context.post("/v1/accounts/connect", &body).await.or_error_page(&context)?;
-    let url = link.get("url").and_then(Value::as_str).unwrap_or_default();
+    let (provider, name) = (fields.text("provider").to_owned(), fields.some("name").map(str::to_owned));
+    let connection = NewConnection { provider, name, terminal: None };
+    let link = context.post("/v1/accounts/connect", &connection).await.and_then(read::<ConnectionLink>);
+    let ConnectionLink { url, .. } = link.or_error_page(&context)?;
     // The link leads to our own page, which asks for confirmation and redirects.
     match url.strip_prefix(&*context.visitor.base).or_else(|| url.find("/connect/").map(|at| &url[at..])) {
         Some(place) => redirect(place),
@@ -130,15 +87,15 @@ pub(crate) async fn connect(SubmittedForm { context, fields }: SubmittedForm) ->
 #[template(path = "account.html")]
 struct AccountPage<'a> {
     context: &'a PageContext,
-    account: AccountInfo,
+    account: Account,
     lines: PermissionLines,
-    seen: Option<PermissionPreview>,
+    seen: Option<PermissionsAnswer>,
     refused: Option<ApiError>,
 }
 
 pub(crate) async fn show(context: PageContext, Path(id): Path<String>) -> PageResult {
-    let account: AccountInfo = context.get(&format!("/v1/accounts/{}", part(&id))).await.or_error_page(&context)?;
-    let lines = PermissionLines::of(account.permissions.as_ref());
+    let account: Account = context.get(&format!("/v1/accounts/{}", part(&id))).await.or_error_page(&context)?;
+    let lines = PermissionLines::of(Some(&account.permissions.value()));
     let seen = seen(&context, &lines).await;
     page(&AccountPage { context: &context, account, lines, seen, refused: None })
 }
@@ -147,17 +104,13 @@ pub(crate) async fn save(Path(id): Path<String>, SubmittedForm { context, fields
     let (path, lines) = (format!("/v1/accounts/{}", part(&id)), PermissionLines::read(&fields));
     let outcome = match lines.value() {
         Ok(permissions) => {
-            let mut changes = json!({ "permissions": permissions, "shared": fields.is_checked("shared") });
-            if let Some(name) = fields.some("name") {
-                changes["name"] = Value::from(name);
-            }
-            if fields.is_checked("default") {
-                changes["default"] = Value::from(true);
-            }
-            if !context.visitor.is_admin {
-                changes.as_object_mut().map(|changes| changes.remove("shared"));
-            }
-            context.send(Method::PATCH, &path, Some(&changes)).await
+            let changes = AccountChanges {
+                name: fields.some("name").map(str::to_owned),
+                is_default: fields.is_checked("default").then_some(true),
+                shared: context.visitor.is_admin.then(|| fields.is_checked("shared")),
+                permissions: Some(Raw::of(&permissions)),
+            };
+            context.send(Method::PATCH, &path, Some(&json!(changes))).await
         }
         Err(why) => Err(ApiError::new(
             StatusCode::BAD_REQUEST,
@@ -167,7 +120,7 @@ pub(crate) async fn save(Path(id): Path<String>, SubmittedForm { context, fields
     match outcome {
         Ok(_) => redirect(&format!("/ui/accounts/{}?done=saved", part(&id))),
         Err(refused) => {
-            let account: AccountInfo = context.get(&path).await.or_error_page(&context)?;
+            let account: Account = context.get(&path).await.or_error_page(&context)?;
             let (status, seen) = (refused.status, seen(&context, &lines).await);
             Ok(with_status(status, &AccountPage { context: &context, account, lines, seen, refused: Some(refused) }))
         }
@@ -177,9 +130,8 @@ pub(crate) async fn save(Path(id): Path<String>, SubmittedForm { context, fields
 /// Verifies the key of an account with its service.
 pub(crate) async fn verify(Path(id): Path<String>, SubmittedForm { context, .. }: SubmittedForm) -> PageResult {
     let path = format!("/v1/accounts/{}/verify", part(&id));
-    let account = context.post(&path, &json!({})).await.or_error_page(&context)?;
-    let is_proven = account.get("problem").is_none_or(Value::is_null)
-        && account.get("state").and_then(Value::as_str) == Some("connected");
+    let account = context.post(&path, &json!({})).await.and_then(read::<Account>).or_error_page(&context)?;
+    let is_proven = account.problem.is_none() && account.state == "connected";
     redirect(if is_proven { "/ui/accounts?done=verified" } else { "/ui/accounts" })
 }
 
@@ -188,7 +140,7 @@ pub(crate) async fn remove(Path(id): Path<String>, SubmittedForm { context, .. }
     redirect("/ui/accounts?done=removed")
 }
 
-async fn seen(context: &PageContext, lines: &PermissionLines) -> Option<PermissionPreview> {
+async fn seen(context: &PageContext, lines: &PermissionLines) -> Option<PermissionsAnswer> {
     preview(context, &lines.value().ok()?).await
 }
 
@@ -196,7 +148,7 @@ async fn seen(context: &PageContext, lines: &PermissionLines) -> Option<Permissi
 #[template(path = "provider.html")]
 struct ProviderPage<'a> {
     context: &'a PageContext,
-    provider: ProviderInfo,
+    provider: ProviderObject,
     client_id: String,
     refused: Option<ApiError>,
 }
@@ -209,11 +161,9 @@ pub(crate) async fn app(context: PageContext, Path(name): Path<String>) -> PageR
 }
 
 pub(crate) async fn save_app(Path(name): Path<String>, SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
-    let mut body = json!({ "client_id": fields.text("client_id") });
-    if let Some(secret) = fields.some("client_secret") {
-        body["client_secret"] = Value::from(secret);
-    }
-    match context.send(Method::PUT, &format!("/v1/providers/{}", part(&name)), Some(&body)).await {
+    let client_secret = fields.some("client_secret").map(str::to_owned);
+    let app = ProviderApp { client_id: fields.text("client_id").to_owned(), client_secret };
+    match context.send(Method::PUT, &format!("/v1/providers/{}", part(&name)), Some(&json!(app))).await {
         Ok(_) => redirect("/ui/accounts?done=saved"),
         Err(refused) => {
             let provider = find(&context, &name).await.or_error_page(&context)?;
@@ -228,8 +178,8 @@ pub(crate) async fn remove_app(Path(name): Path<String>, SubmittedForm { context
     redirect("/ui/accounts?done=removed")
 }
 
-async fn find(context: &PageContext, name: &str) -> Result<ProviderInfo, ApiError> {
-    let ProviderList { providers } = context.get("/v1/providers").await?;
+async fn find(context: &PageContext, name: &str) -> Result<ProviderObject, ApiError> {
+    let Providers { providers } = context.get("/v1/providers").await?;
     let found = providers.into_iter().find(|provider| provider.name == name);
     found.ok_or_else(|| {
         ApiError::new(

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Response;
+use hikite_api::{AuditBreak, AuditStatus, AuditVerdict, Status};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -81,53 +82,11 @@ struct AuditListPage<'a> {
     verdict: Option<AuditVerdict>,
     /// Set if nothing is removed by age because the machine's clock jumped.
     is_paused: bool,
-    audit: AuditSettings,
+    audit: AuditStatus,
 }
 
-/// The audit state in `/v1/status`, and items that need attention.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct AuditStatus {
-    audit: AuditSettings,
-    attention: Vec<AttentionKind>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(default)]
-struct AuditSettings {
-    enabled: bool,
-    durability: String,
-    accepts: bool,
-}
-
-impl Default for AuditSettings {
-    fn default() -> Self {
-        Self { enabled: true, durability: String::new(), accepts: true }
-    }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct AuditVerdict {
-    intact: bool,
-    records: u64,
-    hash: Option<String>,
-    trimmed: Option<AuditTrimInfo>,
-    broken: Option<Value>,
-}
-
-/// Evidence for the removal of earlier records.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct AuditTrimInfo {
-    to: u64,
-    record: Option<u64>,
-}
-
-impl AuditVerdict {
-    fn why(&self) -> String {
-        self.broken.as_ref().map(Value::to_string).unwrap_or_default()
-    }
+fn broken_text(broken: &AuditBreak) -> String {
+    serde_json::to_string(broken).unwrap_or_default()
 }
 
 pub(crate) async fn list(context: PageContext) -> PageResult {
@@ -154,7 +113,9 @@ async fn audit_page(context: PageContext, verdict: Option<AuditVerdict>) -> Page
     }
     let AuditRecordPage { records, next } = found;
     let older = next.map(|next| format!("/ui/audit?{query}&before={next}"));
-    let status: AuditStatus = context.get("/v1/status").await.unwrap_or_default();
+    let status: Option<Status> = context.get("/v1/status").await.ok();
+    let unknown = Status { audit: AuditStatus { enabled: true, ..AuditStatus::default() }, ..Status::default() };
+    let status = status.unwrap_or(unknown);
     let is_paused = status.attention.iter().any(|one| one.kind == "audit" && one.name == "clock");
     page(&AuditListPage { context: &context, records, older, query, verdict, audit: status.audit, is_paused })
 }
@@ -163,13 +124,6 @@ async fn audit_page(context: PageContext, verdict: Option<AuditVerdict>) -> Page
 pub(crate) async fn resume(SubmittedForm { context, .. }: SubmittedForm) -> PageResult {
     context.post("/v1/audit/resume-trim", &serde_json::json!({})).await.or_error_page(&context)?;
     redirect("/ui/audit")
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct AttentionKind {
-    kind: String,
-    name: String,
 }
 
 fn filters(context: &PageContext) -> String {

@@ -2,11 +2,11 @@
 
 use askama::Template;
 use axum::extract::Path;
+use hikite_api::Modules;
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::modules::ModuleList;
 use crate::api::{ApiError, part};
 use crate::context::PageContext;
 use crate::form::{SubmittedFields, SubmittedForm};
@@ -197,8 +197,8 @@ pub(crate) async fn remove(Path(name): Path<String>, SubmittedForm { context, ..
 }
 
 async fn servers(context: &PageContext) -> Vec<String> {
-    let modules: ModuleList = context.get_or_default("/v1/modules").await;
-    modules.modules.into_iter().map(|module| module.name).collect()
+    let Modules { modules } = context.get_or_default("/v1/modules").await;
+    modules.into_iter().map(|module| module.name).collect()
 }
 
 #[cfg(test)]

@@ -1,48 +1,32 @@
 //! The home page: status, savings, and items that need attention.
 
 use askama::Template;
+use hikite_api::{Calls, Concern, Module, Modules, Status};
 use hikite_core::language::Language;
-use serde::Deserialize;
 
-use super::modules::{ModuleInfo, ModuleList};
 use crate::chart::{self, Bar};
 use crate::context::PageContext;
 use crate::error_text::sentence;
 use crate::number;
 use crate::page::{OrErrorPage, PageResult, show as page};
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct StatusInfo {
-    version: String,
-    uptime_seconds: u64,
-    sessions: u64,
-    calls: CallStatistics,
-    saved: SavingsInfo,
-    attention: Vec<AttentionInfo>,
+/// Call statistics as text, of one module or of all.
+pub(crate) trait CallText {
+    fn rate(&self) -> String;
+    fn errors(&self) -> String;
+    fn spans(&self) -> String;
 }
 
-/// Call statistics of one module, or of all.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(crate) struct CallStatistics {
-    pub(crate) per_minute: f64,
-    pub(crate) error_rate: f64,
-    pub(crate) p50_ms: Option<f64>,
-    pub(crate) p99_ms: Option<f64>,
-    pub(crate) total: u64,
-}
-
-impl CallStatistics {
-    pub(crate) fn rate(&self) -> String {
-        format!("{:.1}", self.per_minute)
+impl CallText for Calls {
+    fn rate(&self) -> String {
+        format!("{}.0", self.per_minute)
     }
 
-    pub(crate) fn errors(&self) -> String {
+    fn errors(&self) -> String {
         format!("{:.1} %", self.error_rate * 100.0)
     }
 
-    pub(crate) fn spans(&self) -> String {
+    fn spans(&self) -> String {
         let span = |ms: Option<f64>| {
             ms.map_or_else(|| "–".to_owned(), |ms| if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") })
         };
@@ -50,33 +34,15 @@ impl CallStatistics {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct SavingsInfo {
-    today: DaySavings,
-    days: Vec<DaySavings>,
+/// A concern as text.
+trait ConcernText {
+    fn headline(&self, context: &PageContext) -> String;
+    fn english(&self, context: &PageContext) -> Option<String>;
+    fn next_step(&self, context: &PageContext) -> String;
+    fn place(&self) -> Option<String>;
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct DaySavings {
-    #[serde(rename = "day")]
-    date: String,
-    calls: u64,
-    errors: u64,
-    tokens_saved: u64,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct AttentionInfo {
-    kind: String,
-    name: String,
-    message: String,
-    hint: Option<String>,
-}
-
-impl AttentionInfo {
+impl ConcernText for Concern {
     /// Returns what is wrong, in the language of the page.
     fn headline(&self, context: &PageContext) -> String {
         if context.language == Language::English {
@@ -101,10 +67,8 @@ impl AttentionInfo {
     }
 
     fn next_step(&self, context: &PageContext) -> String {
-        if let Some(hint) = &self.hint
-            && context.language == Language::English
-        {
-            return sentence(hint);
+        if context.language == Language::English {
+            return sentence(&self.hint);
         }
         let text = match &*self.kind {
             "config" => context.t("Correct the file. Until then, the previous config stays active."),
@@ -137,8 +101,8 @@ impl AttentionInfo {
 #[template(path = "home.html")]
 struct HomePage<'a> {
     context: &'a PageContext,
-    status: Option<StatusInfo>,
-    modules: Vec<ModuleInfo>,
+    status: Option<Status>,
+    modules: Vec<Module>,
     chart: String,
 }
 
@@ -154,13 +118,13 @@ impl HomePage<'_> {
 }
 
 pub(crate) async fn show(context: PageContext) -> PageResult {
-    let status: Option<StatusInfo> = if context.visitor.is_admin { context.get("/v1/status").await.ok() } else { None };
-    let modules: ModuleList = context.get("/v1/modules").await.or_error_page(&context)?;
+    let status: Option<Status> = if context.visitor.is_admin { context.get("/v1/status").await.ok() } else { None };
+    let Modules { modules } = context.get("/v1/modules").await.or_error_page(&context)?;
     let chart = chart(&context, status.as_ref());
-    page(&HomePage { context: &context, status, modules: modules.modules, chart })
+    page(&HomePage { context: &context, status, modules, chart })
 }
 
-fn chart(context: &PageContext, status: Option<&StatusInfo>) -> String {
+fn chart(context: &PageContext, status: Option<&Status>) -> String {
     let days = status.map(|status| &*status.saved.days).unwrap_or_default();
     if days.iter().all(|day| day.tokens_saved == 0) {
         return String::new();
@@ -168,7 +132,7 @@ fn chart(context: &PageContext, status: Option<&StatusInfo>) -> String {
     let bars: Vec<Bar> = days
         .iter()
         .map(|day| Bar {
-            label: day.date.get(5..).unwrap_or(&day.date).to_owned(),
+            label: day.day.get(5..).unwrap_or(&day.day).to_owned(),
             amount: day.tokens_saved,
             amount_text: format!("{} · {} / {}", number::grouped(day.tokens_saved), day.calls, day.errors),
         })

@@ -1,8 +1,7 @@
 //! Changing one's own password.
 
 use askama::Template;
-use http::Method;
-use serde_json::json;
+use hikite_api::OwnPassword;
 
 use crate::context::PageContext;
 use crate::form::SubmittedForm;
@@ -19,11 +18,11 @@ pub(crate) async fn show(context: PageContext) -> PageResult {
 }
 
 pub(crate) async fn change(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
-    let mut body =
-        json!({ "password": fields.text("password"), "removePasskeys": fields.is_checked("remove_passkeys") });
-    if let Some(current) = fields.some("current") {
-        body["current"] = current.into();
-    }
-    context.send(Method::POST, "/v1/me/password", Some(&body)).await.or_error_page(&context)?;
+    let password = OwnPassword {
+        current: fields.some("current").map(str::to_owned),
+        password: fields.text("password").to_owned(),
+        remove_passkeys: Some(fields.is_checked("remove_passkeys")),
+    };
+    context.post("/v1/me/password", &password).await.or_error_page(&context)?;
     redirect("/ui?done=saved")
 }

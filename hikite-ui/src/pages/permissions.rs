@@ -1,9 +1,11 @@
 //! Permissions as editable lines: a module, a tool, a pattern or a risk in each. Shared by projects, accounts and
 //! users.
 
-use serde::Deserialize;
+use hikite_api::{PermissionsAnswer, PermissionsRequest};
+use hikite_core::json::Raw;
 use serde_json::{Map, Value};
 
+use crate::api::read;
 use crate::context::PageContext;
 use crate::form::SubmittedFields;
 
@@ -75,19 +77,11 @@ fn entries(lines: &str) -> Result<Value, String> {
         .collect()
 }
 
-/// The effect of permissions.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct PermissionPreview {
-    pub(crate) visible: Vec<String>,
-    pub(crate) hidden: Vec<String>,
-}
-
-pub(crate) async fn preview(context: &PageContext, permissions: &Value) -> Option<PermissionPreview> {
-    let permissions = if permissions.is_null() { &Value::Object(Map::new()) } else { permissions };
-    let body = serde_json::json!({ "permissions": permissions });
-    let answer = context.post("/v1/permissions/preview", &body).await.ok()?;
-    PermissionPreview::deserialize(answer).ok()
+/// Returns the effect of permissions.
+pub(crate) async fn preview(context: &PageContext, permissions: &Value) -> Option<PermissionsAnswer> {
+    let permissions = if permissions.is_null() { Raw::empty_object() } else { Raw::of(permissions) };
+    let answer = context.post("/v1/permissions/preview", &PermissionsRequest { permissions }).await;
+    answer.and_then(read).ok()
 }
 
 #[cfg(test)]

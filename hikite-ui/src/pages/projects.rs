@@ -2,11 +2,13 @@
 
 use askama::Template;
 use axum::extract::Path;
+use hikite_api::{Menu, PermissionsAnswer, Token, Tokens};
+use hikite_core::json::Raw;
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::permissions::{PermissionLines, PermissionPreview, preview};
+use super::permissions::{PermissionLines, preview};
 use crate::api::{ApiError, part};
 use crate::context::PageContext;
 use crate::form::{SubmittedFields, SubmittedForm};
@@ -84,39 +86,21 @@ struct ProjectPage<'a> {
     lines: PermissionLines,
     surfaces: Vec<SelectOption>,
     searches: Vec<SelectOption>,
-    menu: Option<MenuPreview>,
-    seen: Option<PermissionPreview>,
-    tokens: Vec<TokenInfo>,
+    menu: Option<Menu>,
+    seen: Option<PermissionsAnswer>,
+    tokens: Vec<Token>,
     refused: Option<ApiError>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct TokenInfo {
-    name: String,
-    subject: String,
-    project: Option<String>,
-    expires_at: Option<String>,
+/// A tool menu as text.
+trait MenuText {
+    fn text(&self) -> String;
+    fn saved(&self) -> String;
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct TokenList {
-    tokens: Vec<TokenInfo>,
-}
-
-/// The tool menu of a model.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct MenuPreview {
-    tools: Vec<Value>,
-    tokens: u64,
-    flat_tokens: u64,
-}
-
-impl MenuPreview {
+impl MenuText for Menu {
     fn text(&self) -> String {
-        serde_json::to_string_pretty(&self.tools).unwrap_or_default()
+        serde_json::to_string_pretty(&self.tools.iter().map(Raw::value).collect::<Vec<_>>()).unwrap_or_default()
     }
 
     fn saved(&self) -> String {
@@ -208,12 +192,12 @@ async fn project_page(
     lines: PermissionLines,
     refused: Option<ApiError>,
 ) -> ProjectPage<'_> {
-    let menu: Option<MenuPreview> = context.get(&format!("/v1/menu?project={}", part(&project.name))).await.ok();
+    let menu: Option<Menu> = context.get(&format!("/v1/menu?project={}", part(&project.name))).await.ok();
     let seen = match lines.value() {
         Ok(permissions) => preview(context, &permissions).await,
         Err(_) => None,
     };
-    let TokenList { mut tokens } = context.get_or_default("/v1/tokens").await;
+    let Tokens { mut tokens } = context.get_or_default("/v1/tokens").await;
     tokens.retain(|token| token.project.as_deref() == Some(&*project.name));
     let (surfaces, search) = (project.surfaces(), project.search().to_owned());
     let surface = |value: &'static str, name| SelectOption {

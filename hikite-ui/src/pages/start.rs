@@ -1,39 +1,34 @@
 //! First steps: connecting clients, checking the connection, and importing their configs.
 
 use askama::Template;
+use hikite_api::{ImportAnswer, ImportEntry, ImportRequest, Session, Sessions};
+use hikite_core::json::Raw;
 use http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
 
-use crate::api::ApiError;
+use crate::api::{ApiError, read};
 use crate::context::PageContext;
 use crate::form::SubmittedForm;
 use crate::page::{PageResult, redirect, show as page, with_status};
 use crate::snippet::{Snippet, snippets};
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ImportEntry {
-    name: String,
-    kind: String,
-    action: String,
-    before: Value,
-    after: Value,
-    command: Option<String>,
-    message: Option<String>,
+/// An entry of an import as text.
+trait ImportText {
+    fn before_text(&self) -> String;
+    fn after_text(&self) -> String;
+    fn tone(&self) -> &'static str;
 }
 
-impl ImportEntry {
-    fn told(value: &Value) -> String {
-        serde_json::to_string_pretty(value).unwrap_or_default()
-    }
+fn told(value: Option<&Raw>) -> String {
+    serde_json::to_string_pretty(&value.map(Raw::value)).unwrap_or_default()
+}
 
+impl ImportText for ImportEntry {
     fn before_text(&self) -> String {
-        Self::told(&self.before)
+        told(self.before.as_ref())
     }
 
     fn after_text(&self) -> String {
-        Self::told(&self.after)
+        told(self.after.as_ref())
     }
 
     fn tone(&self) -> &'static str {
@@ -45,19 +40,6 @@ impl ImportEntry {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ImportOutcome {
-    entries: Vec<ImportEntry>,
-    applied: Vec<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct SessionList {
-    sessions: Vec<Value>,
-}
-
 #[derive(Template)]
 #[template(path = "start.html")]
 struct StartPage<'a> {
@@ -65,7 +47,7 @@ struct StartPage<'a> {
     snippets: Vec<Snippet>,
     connected: Vec<String>,
     config: String,
-    imported: Option<ImportOutcome>,
+    imported: Option<ImportAnswer>,
     refused: Option<ApiError>,
 }
 
@@ -85,10 +67,11 @@ pub(crate) async fn show(context: PageContext) -> PageResult {
 pub(crate) async fn import(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let config = fields.find("config").unwrap_or_default();
     let apply = fields.text("mode") == "apply";
-    let outcome = context.post("/v1/upstreams/import", &json!({ "config": config, "apply": apply })).await;
+    let request = ImportRequest { config: Raw::from(config), apply: Some(apply) };
+    let outcome = context.post("/v1/upstreams/import", &request).await.and_then(read::<ImportAnswer>);
     let mut start = start_page(&context, config).await;
     let mut status = StatusCode::OK;
-    match outcome.map(|answer| ImportOutcome::deserialize(answer).unwrap_or_default()) {
+    match outcome {
         Ok(imported) if apply && !imported.applied.is_empty() => {
             return redirect("/ui/modules?done=imported");
         }
@@ -102,11 +85,8 @@ pub(crate) async fn import(SubmittedForm { context, fields }: SubmittedForm) -> 
 }
 
 async fn start_page<'a>(context: &'a PageContext, config: &str) -> StartPage<'a> {
-    let SessionList { sessions } = context.get_or_default("/v1/sessions").await;
-    let name = |session: &Value| {
-        let client = session.get("client")?;
-        client.as_str().or_else(|| client.get("name")?.as_str()).map(str::to_owned)
-    };
+    let Sessions { sessions } = context.get_or_default("/v1/sessions").await;
+    let name = |session: &Session| session.client.object()?.text("name");
     let mut connected: Vec<String> = sessions.iter().filter_map(name).collect();
     connected.sort();
     connected.dedup();

@@ -2,8 +2,9 @@
 
 use askama::Template;
 use axum::extract::Path;
+use hikite_api::{Accounts, Tool, ToolTexts};
+use hikite_core::json::Raw;
 use http::{Method, StatusCode};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::modules::risk;
@@ -14,54 +15,39 @@ use crate::form::{SubmittedFields, SubmittedForm};
 use crate::number;
 use crate::page::{OrErrorPage, PageResult, redirect, show as page, with_status};
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ToolInfo {
-    key: String,
-    name: String,
-    module: String,
-    title: Option<String>,
-    description: String,
-    input_schema: Value,
-    annotations: Value,
-    enabled: bool,
-    disabled_reason: Option<String>,
-    overrides: Option<ToolTexts>,
-    original: Option<ToolTexts>,
+/// A tool as text.
+trait ToolText {
+    fn title_text(&self) -> String;
+    fn schema(&self) -> String;
+    fn own_description(&self) -> String;
+    fn new_title(&self) -> String;
+    fn new_description(&self) -> String;
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ToolTexts {
-    title: Option<String>,
-    description: Option<String>,
-}
-
-impl ToolInfo {
-    fn risk(&self) -> &'static str {
-        risk(&self.annotations)
+impl ToolText for Tool {
+    fn title_text(&self) -> String {
+        self.title.as_ref().and_then(Raw::text).unwrap_or_else(|| self.name.clone())
     }
 
     fn schema(&self) -> String {
-        pretty(&self.input_schema)
+        pretty(&self.input_schema.value())
     }
 
-    fn own_description(&self) -> &str {
-        let own = self.original.as_ref().and_then(|texts| texts.description.as_deref());
-        own.unwrap_or(&self.description)
+    fn own_description(&self) -> String {
+        texts_of(self.original.as_ref()).description.unwrap_or_else(|| self.description.clone())
     }
 
-    fn overridden(&self, pick: impl Fn(&ToolTexts) -> Option<&String>) -> &str {
-        self.overrides.as_ref().and_then(pick).map_or("", String::as_str)
+    fn new_title(&self) -> String {
+        texts_of(self.overrides.as_ref()).title.unwrap_or_default()
     }
 
-    fn new_title(&self) -> &str {
-        self.overridden(|texts| texts.title.as_ref())
+    fn new_description(&self) -> String {
+        texts_of(self.overrides.as_ref()).description.unwrap_or_default()
     }
+}
 
-    fn new_description(&self) -> &str {
-        self.overridden(|texts| texts.description.as_ref())
-    }
+fn texts_of(texts: Option<&Raw>) -> ToolTexts {
+    texts.and_then(|texts| texts.decode().ok()).unwrap_or_default()
 }
 
 /// The result of trying a tool.
@@ -80,7 +66,7 @@ struct TestCall {
 #[template(path = "tool.html")]
 struct ToolDetailPage<'a> {
     context: &'a PageContext,
-    tool: ToolInfo,
+    tool: Tool,
     fields: Vec<Field>,
     account: String,
     accounts: Vec<String>,
@@ -89,7 +75,7 @@ struct ToolDetailPage<'a> {
 
 pub(crate) async fn show(context: PageContext, Path(key): Path<String>) -> PageResult {
     let tool = load(&context, &key).await.or_error_page(&context)?;
-    let fields = field::fields(&tool.input_schema, &SubmittedFields::default());
+    let fields = field::fields(&tool.input_schema.value(), &SubmittedFields::default());
     let accounts = accounts(&context).await;
     page(&ToolDetailPage { context: &context, tool, fields, account: String::new(), accounts, test_call: None })
 }
@@ -98,7 +84,7 @@ pub(crate) async fn call(Path(key): Path<String>, SubmittedForm { context, field
     let tool = load(&context, &key).await.or_error_page(&context)?;
     let test_call = attempt(&context, &tool, &fields).await;
     let status = test_call.refused.as_ref().map_or(StatusCode::OK, |refused| refused.status);
-    let shown = field::fields(&tool.input_schema, &fields);
+    let shown = field::fields(&tool.input_schema.value(), &fields);
     let (account, accounts) = (fields.text("account").to_owned(), accounts(&context).await);
     let one = ToolDetailPage { context: &context, tool, fields: shown, account, accounts, test_call: Some(test_call) };
     Ok(with_status(status, &one))
@@ -124,17 +110,17 @@ pub(crate) async fn texts(Path(key): Path<String>, SubmittedForm { context, fiel
     redirect(&format!("/ui/tools/{}?done=saved", part(&key)))
 }
 
-async fn load(context: &PageContext, key: &str) -> Result<ToolInfo, ApiError> {
+async fn load(context: &PageContext, key: &str) -> Result<Tool, ApiError> {
     context.get(&format!("/v1/tools/{}", part(key))).await
 }
 
 async fn accounts(context: &PageContext) -> Vec<String> {
-    let all: super::accounts::AccountList = context.get_or_default("/v1/accounts").await;
-    all.accounts.into_iter().map(|account| account.name).collect()
+    let Accounts { accounts } = context.get_or_default("/v1/accounts").await;
+    accounts.into_iter().map(|account| account.name).collect()
 }
 
 /// Calls the tool once; the API returns both the raw and the compact result.
-async fn attempt(context: &PageContext, tool: &ToolInfo, fields: &SubmittedFields) -> TestCall {
+async fn attempt(context: &PageContext, tool: &Tool, fields: &SubmittedFields) -> TestCall {
     let mut test_call = TestCall {
         raw: String::new(),
         compact: String::new(),
@@ -144,7 +130,7 @@ async fn attempt(context: &PageContext, tool: &ToolInfo, fields: &SubmittedField
         ms: String::new(),
         refused: None,
     };
-    let parameters = match field::arguments(&tool.input_schema, fields) {
+    let parameters = match field::arguments(&tool.input_schema.value(), fields) {
         Ok(parameters) => parameters,
         Err(why) => {
             test_call.refused = Some(ApiError::new(

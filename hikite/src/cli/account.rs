@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use hikite_api as api;
 use hikite_config::{Config, providers};
 use hikite_core::caller::Caller;
 use hikite_core::credential::CredentialProvider;
@@ -166,8 +167,8 @@ impl AccountCommand {
                 tell(&account, &named.plain, "was removed with its secrets");
             }
             Self::Default(named) => {
-                let form = Object::default().with("default", Raw::of(&true));
-                session.change(&named, form, "is now the default").await?;
+                let changes = api::AccountChanges { is_default: Some(true), ..api::AccountChanges::default() };
+                session.change(&named, &changes, "is now the default").await?;
             }
             Self::Mask(mask) => {
                 let mut permissions = Object::default();
@@ -176,13 +177,14 @@ impl AccountCommand {
                         permissions.set(member, Raw::of(written));
                     }
                 }
-                let form = Object::default().with("permissions", permissions);
-                session.change(&mask.named, form, "has a new mask").await?;
+                let permissions = Some(permissions.raw());
+                let changes = api::AccountChanges { permissions, ..api::AccountChanges::default() };
+                session.change(&mask.named, &changes, "has a new mask").await?;
             }
             Self::Share(share) => {
-                let form = Object::default().with("shared", Raw::of(&!share.off));
+                let changes = api::AccountChanges { shared: Some(!share.off), ..api::AccountChanges::default() };
                 let what = if share.off { "is no longer shared" } else { "is shared with all users" };
-                session.change(&share.named, form, what).await?;
+                session.change(&share.named, &changes, what).await?;
             }
             Self::Connect(_) | Self::Verify(_) => {}
         }
@@ -218,15 +220,8 @@ impl AccountSession {
     }
 
     /// Adds user names and ids to the accounts.
-    fn named(&self, accounts: Vec<Raw>) -> Vec<Raw> {
-        let with_name = |account: Raw| {
-            let Some(object) = account.object() else { return account };
-            let user = object.text("subject").and_then(|subject| self.people.name_of(&subject));
-            match user {
-                Some((id, name)) => object.with("user", &*name).with("userId", &*id).raw(),
-                None => account,
-            }
-        };
+    fn named(&self, accounts: Vec<api::Account>) -> Vec<api::Account> {
+        let with_name = |account: api::Account| account.with_user(|subject| self.people.name_of(subject));
         accounts.into_iter().map(with_name).collect()
     }
 
@@ -234,8 +229,9 @@ impl AccountSession {
         Ok(self.accounts.find(&self.owner.subject, named.provider.as_deref(), &named.account)?)
     }
 
-    async fn change(&self, named: &AccountNameArgs, form: Object, what: &str) -> Result<()> {
+    async fn change(&self, named: &AccountNameArgs, changes: &api::AccountChanges, what: &str) -> Result<()> {
         let account = self.find(named)?;
+        let form = members(changes);
         let work = self.accounts.change(&account, &form);
         let account = self.recorded("account.change", &account.id, work).await?;
         tell(&account, &named.plain, what);
@@ -279,34 +275,28 @@ impl AccountVerifyArgs {
             }
             None => session.verify_all(self.provider.as_deref()).await?,
         };
-        let is_refused = |object: &Raw| state_of(object) == "reconnect";
-        let refused = objects.iter().filter(|object| is_refused(object)).count();
         list(&objects, &self.plain);
-        Ok(ExitCode::from(u8::from(refused > 0)))
+        let is_refused = objects.iter().any(|account| account.state == "reconnect");
+        Ok(ExitCode::from(u8::from(is_refused)))
     }
 }
 
-fn state_of(object: &Raw) -> String {
-    object.object().and_then(|object| object.text("state")).unwrap_or_default()
-}
-
 impl AccountSession {
-    async fn verify(&self, account: &Arc<Account>) -> Result<Raw> {
+    async fn verify(&self, account: &Arc<Account>) -> Result<api::Account> {
         let work = self.accounts.verify(account);
         let work = self.recorded("account.verify", &account.id, work);
         Ok(progress::with_spinner("checking with the service", Box::pin(work)).await?.object())
     }
 
-    async fn verify_configured(&self, id: &str) -> Result<Raw> {
+    async fn verify_configured(&self, id: &str) -> Result<api::Account> {
         let work = self.recorded("account.verify", id, self.accounts.verify_configured(id));
         Ok(progress::with_spinner("checking with the service", work).await?)
     }
 
-    async fn verify_all(&self, provider: Option<&str>) -> Result<Vec<Raw>> {
+    async fn verify_all(&self, provider: Option<&str>) -> Result<Vec<api::Account>> {
         let mut objects = Vec::new();
-        for object in self.accounts.objects(&Caller::owner(), true).iter().filter_map(Raw::object) {
-            let id = object.text("id").unwrap_or_default();
-            if provider.is_some_and(|provider| object.text("provider").as_deref() != Some(provider)) {
+        for api::Account { id, provider: own, .. } in self.accounts.objects(&Caller::owner(), true) {
+            if provider.is_some_and(|provider| own != provider) {
                 continue;
             }
             objects.push(if id.starts_with("file:") {
@@ -336,48 +326,52 @@ impl AccountAddArgs {
         let mut text = String::new();
         std::io::stdin().take(64 * 1024).read_to_string(&mut text).context("cannot read stdin")?;
         let token = Secret::hidden(text.lines().next().unwrap_or_default().trim());
-        let mut form = Object::default()
-            .with("provider", self.provider.as_str())
-            .with("name", self.name.as_str())
-            .with("token", token.expose());
-        for (member, value) in [("email", &self.email), ("site", &self.site), ("api", &self.api)] {
-            if let Some(value) = value {
-                form.set(member, value.as_str());
-            }
-        }
-        Ok(form)
+        let account = api::NewAccount {
+            provider: self.provider.clone(),
+            name: Some(self.name.clone()),
+            token: token.expose().to_owned(),
+            email: self.email.clone(),
+            site: self.site.clone(),
+            api: self.api.clone(),
+        };
+        Ok(members(&account))
     }
+}
+
+/// Returns the members of a request.
+pub(super) fn members(request: &impl serde::Serialize) -> Object {
+    Raw::of(request).object().unwrap_or_default()
 }
 
 fn tell(account: &Account, plain: &AccountOutputArgs, what: &str) {
     if plain.json {
-        print(&account.object().as_str());
+        print(&Raw::of(&account.object()).as_str());
     } else {
         note(&format!("The account `{}` with `{}` {what}.", account.name, account.provider));
     }
 }
 
 /// Prints provider, name, state, user and id of each account.
-fn list(accounts: &[Raw], plain: &AccountOutputArgs) {
+fn list(accounts: &[api::Account], plain: &AccountOutputArgs) {
     if plain.json {
-        return print(&Raw::array(accounts).as_str());
+        return print(&Raw::of(accounts).as_str());
     }
-    let row = |account: &Object| {
-        let text = |name: &str| account.text(name).unwrap_or_else(|| "-".into());
-        let is = |name: &str| account.get(name).is_some_and(|flag| flag.as_str() == "true");
-        let marks = [("default", "default"), ("shared", "shared"), ("managedByFile", "from file")];
-        let marks: Vec<&str> = marks.into_iter().filter(|(name, _)| is(name)).map(|(_, mark)| mark).collect();
-        let whose = account.text("user").unwrap_or_else(|| text("subject"));
-        vec![text("provider"), text("name"), text("state"), whose, text("id"), marks.join(", ")]
+    let row = |account: &api::Account| {
+        let is_default = account.stored.as_ref().is_some_and(|stored| stored.is_default);
+        let marks = [(is_default, "default"), (account.shared, "shared"), (account.managed_by_file, "from file")];
+        let marks: Vec<&str> = marks.into_iter().filter_map(|(is_so, mark)| is_so.then_some(mark)).collect();
+        let subject = || account.stored.as_ref().map_or_else(|| "-".to_owned(), |stored| stored.subject.clone());
+        let (provider, name) = (account.provider.clone(), account.name.clone());
+        let whose = account.user.clone().unwrap_or_else(subject);
+        vec![provider, name, account.state.clone(), whose, account.id.clone(), marks.join(", ")]
     };
-    let rows: Vec<Vec<String>> = accounts.iter().filter_map(Raw::object).map(|account| row(&account)).collect();
+    let rows: Vec<Vec<String>> = accounts.iter().map(row).collect();
     if !rows.is_empty() {
         print(&table(&rows));
     }
-    for account in accounts.iter().filter_map(Raw::object) {
-        if let Some(problem) = account.text("problem") {
-            let name = account.text("name").unwrap_or_default();
-            note(&format!("{name}: {problem}"));
+    for account in accounts {
+        if let Some(problem) = &account.problem {
+            note(&format!("{}: {problem}", account.name));
         }
     }
     note(&format!("{} account{}", rows.len(), if rows.len() == 1 { "" } else { "s" }));

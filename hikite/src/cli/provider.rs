@@ -6,10 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use hikite_api::{ProviderApp, ProviderObject};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
 
-use super::account::AccountSession;
+use super::account::{AccountSession, members};
 use super::store_session::table;
 use super::{GlobalArgs, note, print};
 
@@ -79,32 +80,31 @@ impl ProviderCommand {
 
 impl ProviderSetArgs {
     fn form(&self) -> Result<Object> {
-        let mut form = Object::default().with("client_id", self.client_id.as_str());
+        let mut app = ProviderApp { client_id: self.client_id.clone(), client_secret: None };
         if self.client_secret_stdin {
             let mut text = String::new();
             std::io::stdin().take(SECRET_BYTES).read_to_string(&mut text).context("cannot read stdin")?;
             let secret = Secret::hidden(text.lines().next().unwrap_or_default().trim());
-            form.set("client_secret", secret.expose());
+            app.client_secret = Some(secret.expose().to_owned());
         }
-        Ok(form)
+        Ok(members(&app))
     }
 }
 
 /// Prints name, title, origin and client id of each provider.
-fn list(providers: &[Raw], plain: &ProviderOutputArgs) {
+fn list(providers: &[ProviderObject], plain: &ProviderOutputArgs) {
     if plain.json {
-        return print(&Raw::array(providers).as_str());
+        return print(&Raw::of(providers).as_str());
     }
-    let row = |provider: &Object| {
-        let text = |name: &str| provider.text(name).unwrap_or_else(|| "-".into());
-        let is = |name: &str| provider.get(name).is_some_and(|flag| flag.as_str() == "true");
-        let place = match (is("connectable"), is("managedByFile")) {
+    let row = |provider: &ProviderObject| {
+        let place = match (provider.connectable, provider.managed_by_file) {
             (false, _) => "no app",
             (true, true) => "from file",
             (true, false) => "from store",
         };
-        vec![text("name"), text("title"), place.to_owned(), text("clientId")]
+        let client_id = provider.client_id.clone().unwrap_or_else(|| "-".to_owned());
+        vec![provider.name.clone(), provider.title.clone(), place.to_owned(), client_id]
     };
-    let rows: Vec<Vec<String>> = providers.iter().filter_map(Raw::object).map(|object| row(&object)).collect();
+    let rows: Vec<Vec<String>> = providers.iter().map(row).collect();
     print(&table(&rows));
 }

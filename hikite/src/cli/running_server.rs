@@ -4,12 +4,15 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use bytes::Bytes;
+use hikite_api::ErrorAnswer;
 use hikite_config::{AuthSection, Config};
-use hikite_core::json::{Object, Raw};
+use hikite_core::json::Raw;
 use hikite_core::secret::Secret;
 use hikite_egress::{EgressClient, RequestBody, read};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{Request, StatusCode};
+use serde::de::DeserializeOwned;
 
 use crate::{local_client, token};
 
@@ -39,21 +42,23 @@ impl RunningServer {
         self.send("GET", path, None).await.is_ok_and(|(status, _)| status.is_success())
     }
 
-    pub(crate) async fn ask(&self, method: &str, path: &str, form: Option<&Object>) -> Result<Object> {
+    pub(crate) async fn ask<T: DeserializeOwned>(&self, method: &str, path: &str, form: Option<&Raw>) -> Result<T> {
         let (status, body) = self.send(method, path, form).await?;
         if status.is_success() {
-            return Ok(body);
+            return serde_json::from_slice(&body).context("the response of hikite cannot be read");
         }
-        let hint = body.text("hint").map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-        Err(anyhow!("{}{hint}", body.text("error").unwrap_or_else(|| "hikite rejected the request".into())))
+        let refused: Option<ErrorAnswer> = serde_json::from_slice(&body).ok();
+        let (error, hint) = refused.map(|refused| (refused.error, refused.hint)).unzip();
+        let hint = hint.flatten().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+        Err(anyhow!("{}{hint}", error.unwrap_or_else(|| "hikite rejected the request".into())))
     }
 
-    async fn send(&self, method: &str, path: &str, form: Option<&Object>) -> Result<(StatusCode, Object)> {
+    async fn send(&self, method: &str, path: &str, form: Option<&Raw>) -> Result<(StatusCode, Bytes)> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.url));
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {}", token.expose()));
         }
-        let body = form.map(|form| form.raw().bytes().clone()).unwrap_or_default();
+        let body = form.map(|form| form.bytes().clone()).unwrap_or_default();
         let request = request.header(CONTENT_TYPE, "application/json").body(RequestBody::new(body))?;
         let answer = tokio::time::timeout(TIMEOUT, self.client.send(request)).await;
         let answer = answer.context("there was no response in time")?.with_context(|| {
@@ -64,7 +69,6 @@ impl RunningServer {
             )
         })?;
         let status = answer.status();
-        let body = read(answer.into_body(), ANSWER_BYTES).await?;
-        Ok((status, Raw::parse(body).ok().and_then(|raw| raw.object()).unwrap_or_default()))
+        Ok((status, read(answer.into_body(), ANSWER_BYTES).await?))
     }
 }

@@ -11,6 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "hikite",
         &[
+            "hikite-api",
             "hikite-config",
             "hikite-core",
             "hikite-egress",
@@ -42,6 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "hikite-server",
         &[
+            "hikite-api",
             "hikite-core",
             "hikite-egress",
             "hikite-gateway",
@@ -51,11 +53,12 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hikite-wire",
         ],
     ),
-    ("hikite-gateway", &["hikite-core", "hikite-identity", "hikite-store", "hikite-vault"]),
-    ("hikite-identity", &["hikite-core", "hikite-store", "hikite-vault"]),
+    ("hikite-gateway", &["hikite-api", "hikite-core", "hikite-identity", "hikite-store", "hikite-vault"]),
+    ("hikite-identity", &["hikite-api", "hikite-core", "hikite-store", "hikite-vault"]),
+    ("hikite-api", &["hikite-core"]),
     ("hikite-measure", &["hikite-core", "hikite-gateway"]),
     ("hikite-store", &["hikite-core"]),
-    ("hikite-ui", &["hikite-core"]),
+    ("hikite-ui", &["hikite-api", "hikite-core"]),
     ("hikite-modules", &["hikite-core", "hikite-egress"]),
     ("hikite-upstream", &["hikite-core", "hikite-egress", "hikite-wire"]),
     ("hikite-egress", &["hikite-core"]),

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use hikite_api::{Connection, ConnectionLink, NewConnection};
 use hikite_config::Config;
-use hikite_core::json::{Object, Raw};
+use hikite_core::json::Raw;
 
 use crate::cli::running_server::RunningServer;
 use crate::cli::serve::listen_flag;
@@ -43,12 +44,10 @@ impl AccountConnectArgs {
 
     pub(crate) async fn run(self, config: &Config) -> Result<ExitCode> {
         let server = RunningServer::of(config, self.listen)?;
-        let mut form = Object::default().with("provider", self.provider.as_str()).with("terminal", Raw::of(&true));
-        if let Some(name) = &self.name {
-            form.set("name", name.as_str());
-        }
-        let link = server.ask("POST", "/v1/accounts/connect", Some(&form)).await?;
-        let (id, url) = (link.text("id").unwrap_or_default(), link.text("url").unwrap_or_default());
+        let connection =
+            NewConnection { provider: self.provider.clone(), name: self.name.clone(), terminal: Some(true) };
+        let ConnectionLink { id, url, code, .. } =
+            server.ask("POST", "/v1/accounts/connect", Some(&Raw::of(&connection))).await?;
         if self.no_browser || !open(&url) {
             note("Open this address in a browser:");
             note(&url);
@@ -56,19 +55,19 @@ impl AccountConnectArgs {
             note("Continue in the browser. If it did not open, use this address:");
             note(&url);
         }
-        if let Some(code) = link.text("code") {
+        if let Some(code) = code {
             note(&format!("Enter this code on the page, unless you are logged in there: {code}"));
         }
         let done = progress::with_spinner("waiting for the browser", wait(&server, &id)).await?;
-        if done.text("state").as_deref() != Some("connected") {
-            bail!("Not connected: {}", done.text("error").unwrap_or_else(|| "the link has expired".into()));
+        if done.state != "connected" {
+            bail!("Not connected: {}", done.error.unwrap_or_else(|| "the link has expired".into()));
         }
         if self.json {
-            print(&done.raw().as_str());
+            print(&Raw::of(&done).as_str());
         } else {
-            let name = done.text("name").unwrap_or_default();
-            let is_proven = done.text("accountState").as_deref() != Some("unverified");
-            let problem = done.text("problem").map(|problem| format!(": {problem}")).unwrap_or_default();
+            let name = done.name;
+            let is_proven = done.account_state.as_deref() != Some("unverified");
+            let problem = done.problem.map(|problem| format!(": {problem}")).unwrap_or_default();
             note(&if is_proven {
                 format!("The account `{name}` with `{}` is connected.", self.provider)
             } else {
@@ -80,11 +79,11 @@ impl AccountConnectArgs {
 }
 
 /// Polls until the link was used.
-async fn wait(server: &RunningServer, id: &str) -> Result<Object> {
+async fn wait(server: &RunningServer, id: &str) -> Result<Connection> {
     loop {
-        let at = server.ask("GET", &format!("/v1/accounts/connect/{id}"), None).await?;
-        match at.text("state").as_deref() {
-            Some("connected" | "failed") => return Ok(at),
+        let at: Connection = server.ask("GET", &format!("/v1/accounts/connect/{id}"), None).await?;
+        match &*at.state {
+            "connected" | "failed" => return Ok(at),
             _ => tokio::time::sleep(POLL_INTERVAL).await,
         }
     }

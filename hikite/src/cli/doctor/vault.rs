@@ -1,7 +1,7 @@
 //! Vault and account checks of `hikite doctor`. Every secret is decrypted as a test; none is shown.
 
+use hikite_api::Account;
 use hikite_core::caller::Caller;
-use hikite_core::json::{Object, Raw};
 
 use super::{DoctorFinding, FindingLevel};
 use crate::cli::GlobalArgs;
@@ -15,7 +15,7 @@ pub(super) async fn findings(common: &GlobalArgs) -> Vec<DoctorFinding> {
     };
     let mut findings = vec![vault(&session).await];
     let accounts = session.accounts.objects(&Caller::owner(), true);
-    findings.extend(accounts.iter().filter_map(Raw::object).filter_map(|account| lost(&account)));
+    findings.extend(accounts.iter().filter_map(lost));
     session.close().await;
     findings
 }
@@ -40,18 +40,17 @@ async fn vault(session: &AccountSession) -> DoctorFinding {
 }
 
 /// Reports an account that is unverified or must be reconnected.
-fn lost(account: &Object) -> Option<DoctorFinding> {
-    let text = |name: &str| account.text(name).unwrap_or_default();
-    let (provider, name) = (text("provider"), text("name"));
-    if text("state") == "unverified" && account.text("problem").is_some() {
+fn lost(account: &Account) -> Option<DoctorFinding> {
+    let (provider, name) = (&account.provider, &account.name);
+    if let ("unverified", Some(problem)) = (&*account.state, &account.problem) {
         return Some(DoctorFinding {
             what: format!("account {name} with {provider}"),
             level: FindingLevel::Warning,
-            text: format!("is not verified: {}", text("problem")),
+            text: format!("is not verified: {problem}"),
             hint: Some("Run `hikite account verify`.".into()),
         });
     }
-    if text("state") != "reconnect" {
+    if account.state != "reconnect" {
         return None;
     }
     Some(DoctorFinding {

@@ -44,8 +44,8 @@ impl Pins {
                 let state = filter.state.map(|state| format!("state={}", state.word()));
                 let module = filter.module.as_deref().map(|module| format!("module={}", uri::encode(module)));
                 let query: Vec<String> = state.into_iter().chain(module).collect();
-                let answer = server.ask("GET", &format!("/v1/pins?{}", query.join("&")), None).await?;
-                answer.get("pins").and_then(Raw::items).unwrap_or_default()
+                let answer: Raw = server.ask("GET", &format!("/v1/pins?{}", query.join("&")), None).await?;
+                answer.object().and_then(|answer| answer.get("pins")?.items()).unwrap_or_default()
             }
         };
         Ok(pins.iter().filter_map(Raw::object).collect())
@@ -53,13 +53,11 @@ impl Pins {
 
     /// Returns the pin of `module:tool`, or of a tool name that is unique.
     pub(super) async fn get(&self, name: &str) -> Result<Object> {
-        match self {
-            Self::Own(runtime) => {
-                let pin = runtime.gateway.admin().pins.get(name).await?;
-                pin.object().ok_or_else(|| anyhow!("`{name}` has no pin"))
-            }
-            Self::Running(server) => server.ask("GET", &path(name, ""), None).await,
-        }
+        let pin: Raw = match self {
+            Self::Own(runtime) => runtime.gateway.admin().pins.get(name).await?,
+            Self::Running(server) => server.ask("GET", &path(name, ""), None).await?,
+        };
+        pin.object().ok_or_else(|| anyhow!("`{name}` has no pin"))
     }
 
     pub(super) async fn approve(&self, key: &str, hash: &str) -> Result<()> {
@@ -72,7 +70,7 @@ impl Pins {
             }
             Self::Running(server) => {
                 let form = Object::default().with("hash", hash);
-                server.ask("POST", &path(key, "/approve"), Some(&form)).await?;
+                let _: Raw = server.ask("POST", &path(key, "/approve"), Some(&form.raw())).await?;
             }
         }
         Ok(())
@@ -87,7 +85,7 @@ impl Pins {
                 runtime.gateway.auditor().record_admin(who, "pin.block", key, work).await?;
             }
             Self::Running(server) => {
-                server.ask("POST", &path(key, "/block"), None).await?;
+                let _: Raw = server.ask("POST", &path(key, "/block"), None).await?;
             }
         }
         Ok(())
