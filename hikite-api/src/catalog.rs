@@ -18,7 +18,7 @@ pub const CONTEXT_CHARS: usize = 8000;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(transform = never_null, extend("examples" = [{"query": ["read a file"], "tools": [{"toolKey": "fs:read_file", "toolName": "read_file", "serverName": "fs"}]}]))]
 pub struct CatalogRequest {
-    /// What the tool should do, in one or more phrasings.
+    /// Description of the wanted tool, in one or more phrasings.
     #[schemars(schema_with = "query")]
     pub query: Raw,
     /// The surrounding task.
@@ -60,7 +60,7 @@ pub struct CatalogMatch {
     pub tool: CatalogTool,
     #[schemars(range(min = 0, max = 1))]
     pub relevance: f64,
-    /// What matched.
+    /// Explanation of the match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<String>,
 }

@@ -18,7 +18,7 @@ pub struct ErrorAnswer {
     pub error: String,
     #[schemars(extend("enum" = TABLE.iter().map(|definition| definition.code).collect::<Vec<_>>()))]
     pub code: String,
-    /// What to do next.
+    /// Advice on the next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

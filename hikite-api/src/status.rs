@@ -104,6 +104,6 @@ pub struct Concern {
     /// The module, the key of the tool, or the id of the account or the client.
     pub name: String,
     pub message: String,
-    /// What to do about it.
+    /// Advice on how to resolve it.
     pub hint: String,
 }

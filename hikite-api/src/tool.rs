@@ -102,7 +102,7 @@ pub struct FoundTool {
     /// Relevance.
     #[schemars(range(min = 0, max = 1))]
     pub relevance: f64,
-    /// What matched.
+    /// Explanation of the match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<String>,
 }
