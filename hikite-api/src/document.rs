@@ -26,7 +26,7 @@ pub fn document() -> Value {
         path[operation.method] = operation.render(&mut generator);
     }
     generator.subschema_for::<ErrorAnswer>();
-    let used = operations.iter().flat_map(|operation| operation.statuses()).collect();
+    let used = operations.iter().flat_map(Operation::statuses).collect();
     json!({
         "openapi": "3.1.0",
         "info": {

@@ -54,7 +54,7 @@ pub struct NewToken {
     pub scopes: Option<Vec<String>>,
     /// Lifetime in seconds; by default it does not expire.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 316224000))]
+    #[schemars(range(min = 1, max = 316_224_000))]
     pub expires_in: Option<u64>,
 }
 

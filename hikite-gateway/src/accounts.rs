@@ -30,7 +30,7 @@ use hikite_core::error::{Error, ErrorKind};
 use hikite_core::hex::hex;
 use hikite_core::permission::{self, Permissions};
 use hikite_core::source::{BoxFuture, CallContext};
-use hikite_store::ChangeSet;
+use hikite_store::{AccountRow, ChangeSet, Record};
 use hikite_vault::random_bytes;
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
@@ -47,7 +47,6 @@ use token::AccountTokens;
 use verify::ConfiguredStatus;
 
 /// Kinds of documents in the store.
-pub(crate) const ACCOUNT: &str = "account";
 pub(crate) const PROVIDER: &str = "provider";
 const CONNECTION: &str = "connection";
 /// Fields in the secret store.
@@ -214,8 +213,8 @@ impl AccountStore {
     }
 
     async fn apply_changes(&self, changes: &ChangeSet) -> Result<(), Error> {
-        if changes.concern(&[ACCOUNT, PROVIDER]) {
-            let next = match changes.ids(ACCOUNT).filter(|_| !changes.concern(&[PROVIDER])) {
+        if changes.concern(&[AccountRow::KIND, PROVIDER]) {
+            let next = match changes.ids(AccountRow::KIND).filter(|_| !changes.concern(&[PROVIDER])) {
                 Some(ids) => self.read_some(&ids).await?,
                 None => self.read_all().await?,
             };
@@ -227,15 +226,15 @@ impl AccountStore {
 
     async fn read_all(&self) -> Result<AccountIndex, Error> {
         let now = now_ms();
-        let accounts = self.secret_store.store().entries(ACCOUNT, None, now).await?;
-        let apps = self.secret_store.store().entries(PROVIDER, None, now).await?;
+        let accounts = self.secret_store.store().accounts().all(now).await?;
+        let apps = self.secret_store.store().documents().all(PROVIDER, None, now).await?;
         Ok(AccountIndex::of(&accounts, &apps))
     }
 
     async fn read_some(&self, ids: &[&str]) -> Result<AccountIndex, Error> {
         let mut changed = Vec::with_capacity(ids.len());
         for id in ids {
-            changed.push((*id, self.secret_store.store().entry(ACCOUNT, id, now_ms()).await?));
+            changed.push((*id, self.secret_store.store().accounts().get(id, now_ms()).await?));
         }
         Ok(self.known.load().with(&changed))
     }

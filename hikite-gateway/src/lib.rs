@@ -106,4 +106,4 @@ pub use token_savings::TokenSavings;
 pub use viewer::Viewer;
 
 /// Store kinds of account documents.
-pub const ACCOUNT_KINDS: [&str; 2] = [accounts::ACCOUNT, accounts::PROVIDER];
+pub const ACCOUNT_KINDS: [&str; 1] = [accounts::PROVIDER];

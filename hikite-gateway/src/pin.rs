@@ -6,8 +6,5 @@ mod pin_store;
 
 pub(crate) use pin_store::{PinStore, ToolPin};
 
-/// Store kind of pins; the id is a tool's key.
-pub(crate) const PIN: &str = "pin";
-
 #[cfg(test)]
 mod tests;

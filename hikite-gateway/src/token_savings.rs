@@ -83,7 +83,7 @@ impl TokenSavings {
         let now = now_ms();
         let more: Vec<(&'static str, u64)> = NAMES.into_iter().zip(counts).collect();
         let end = now + RETENTION_DAYS * DAY_MS;
-        let written = self.store.add_counts(DAY, &day_of(now), &more, (now, end)).await;
+        let written = self.store.documents().add_counts(DAY, &day_of(now), &more, (now, end)).await;
         if written.is_err() {
             self.restore_counts(saved);
             self.meter.restore_counts(calls, errors);
@@ -98,9 +98,9 @@ impl TokenSavings {
             tracing::debug!(%error, "the daily counts are written later");
         }
         let now = now_ms();
-        let entries = self.store.entries(DAY, None, now).await?;
+        let entries = self.store.documents().all(DAY, None, now).await?;
         let day = |id: &str| {
-            let form = entries.iter().find(|entry| entry.id == id).and_then(|entry| entry.form.object());
+            let form = entries.iter().find(|entry| entry.id == id).and_then(|entry| entry.document.object());
             DailyTotals::read(&form.unwrap_or_default())
         };
         let days = (0..DAYS).rev().map(|ago| {

@@ -144,12 +144,12 @@ impl Federation {
             kind: PENDING_LOGIN,
             id: hashed(&state),
             owner: String::new(),
-            form: Raw::of(&pending),
+            document: Raw::of(&pending),
             version: 0,
             created_at: now,
             expires_at: now + u64::try_from(LOGIN_LIFETIME.as_millis()).unwrap_or_default(),
         };
-        self.store.put_document(&entry).await?;
+        self.store.documents().put(&entry).await?;
         let joint = if endpoint.contains('?') { '&' } else { '?' };
         Ok(format!("{endpoint}{joint}{query}"))
     }
@@ -163,8 +163,8 @@ impl Federation {
         returned: &FederationCallback,
     ) -> Result<(FederatedIdentity, String), Error> {
         let state = returned.state.as_deref().ok_or_else(|| refused("The response has no state."))?;
-        let taken = self.store.take_document(PENDING_LOGIN, &hashed(state), now_ms()).await?;
-        let pending: Option<PendingFederatedLogin> = taken.and_then(|entry| entry.form.decode().ok());
+        let taken = self.store.documents().take(PENDING_LOGIN, &hashed(state), now_ms()).await?;
+        let pending: Option<PendingFederatedLogin> = taken.and_then(|entry| entry.document.decode().ok());
         let pending = pending.filter(|pending| pending.place == name && pending.browser == hashed(browser));
         let pending = pending.ok_or_else(|| refused("This login was not started here, or it has expired."))?;
         let place = self.place(name)?;

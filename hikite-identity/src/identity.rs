@@ -1,4 +1,4 @@
-//! Identity: users, their logins, the clients that act for them, and their grants. Everything is a document in the
+//! Identity: users, their logins, the clients that act for them, and their grants. Everything is in the
 //! store; users and grants are also in memory, so that a request needs one lookup. Knows neither HTTP nor the config:
 //! callers pass lifetimes and the issuer.
 
@@ -30,9 +30,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use hikite_core::caller::Scopes;
 use hikite_core::error::Error;
 use hikite_store::clock::{machine_clock, now_ms};
-use hikite_store::{ChangeSet, Store, change_kind};
+use hikite_store::{ChangeSet, GrantRow, Record, Store, change_kind};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -62,19 +63,19 @@ pub use well_known::WellKnownClient;
 
 /// Kinds of documents in the store.
 const SETUP: &str = "setup";
-const LOGIN: &str = "login";
-const CLIENT: &str = "client";
-const CONSENT: &str = "consent";
 const CODE: &str = "code";
 /// A used code, with the grant that it became.
 const USED_CODE: &str = "spent-code";
-pub(crate) const GRANT: &str = "grant";
 /// Removed users of external issuers.
 pub(crate) const REMOVED: &str = "removed";
 /// Kinds of a user's documents that other modules write.
-const PASSKEY: &str = "passkey";
 const CHALLENGE: &str = "challenge";
 const CONNECTION: &str = "connection";
+
+/// Reads scopes by name; unknown ones are ignored.
+fn read_scopes(names: &[String]) -> Scopes {
+    names.iter().filter_map(|name| Scopes::parse(name)).fold(Scopes::NONE, Scopes::with)
+}
 
 /// Prefix of grant ids.
 const GRANT_ID: &str = "grt_";
@@ -195,7 +196,7 @@ impl Identity {
     async fn apply_changes(&self, changes: &ChangeSet) -> Result<(), Error> {
         let now = now_ms();
         // `None` means that a kind must be read as a whole; an empty list means that nothing changed.
-        let ids = (changes.ids(change_kind::USER), changes.ids(GRANT), changes.ids(REMOVED));
+        let ids = (changes.ids(change_kind::USER), changes.ids(GrantRow::KIND), changes.ids(REMOVED));
         if let (Some(users), Some(grants), Some([])) = (&ids.0, &ids.1, ids.2.as_deref()) {
             let mut snapshot = IdentitySnapshot::clone(&self.snapshot.load());
             for id in users {
@@ -205,8 +206,8 @@ impl Identity {
                 }
             }
             for id in grants {
-                match self.store.entry(GRANT, id, now).await?.as_ref().and_then(grant::mark) {
-                    Some(mark) => snapshot.put_grant(id, mark),
+                match self.store.grants().get(id, now).await? {
+                    Some(grant) => snapshot.put_grant(&grant),
                     None => snapshot.remove_grants(&[(*id).to_owned()]),
                 }
             }
@@ -216,8 +217,8 @@ impl Identity {
         } else {
             self.store.adopt_users().await?;
             let users = self.store.users().await?;
-            let grants = self.store.entries(GRANT, None, now).await?;
-            let removed = self.store.entries(REMOVED, None, now).await?;
+            let grants = self.store.grants().all(now).await?;
+            let removed = self.store.documents().all(REMOVED, None, now).await?;
             self.snapshot.store(Arc::new(IdentitySnapshot::of(&users, &grants, &removed)));
         }
         self.revision.store(changes.to, Ordering::Relaxed);
@@ -229,7 +230,7 @@ impl Identity {
         if self.store.check_clock(&machine_clock()).await?.is_some() {
             return Ok(0);
         }
-        Ok(self.store.delete_expired_documents(self.store.now_ms().await?).await?)
+        Ok(self.store.delete_expired(self.store.now_ms().await?).await?)
     }
 
     /// Returns the JSON Web Key Set of our signing keys.

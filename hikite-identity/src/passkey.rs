@@ -7,7 +7,7 @@ use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
 use hikite_core::time::rfc3339;
 use hikite_store::clock::now_ms;
-use hikite_store::{DocumentRow, Store};
+use hikite_store::{DocumentRow, OwnerCheck, PasskeyRow, Store};
 use hikite_vault::{
     Base64UrlBytes, Passkey, PasskeyAssertion, PasskeyChallenge, PasskeyError, PasskeyRegistration, RelyingParty,
     UserVerification,
@@ -16,8 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Store kinds: passkeys by credential id, and challenges by value.
-const PASSKEY: &str = "passkey";
+/// Store kind of challenges, by value.
 const CHALLENGE: &str = "challenge";
 
 const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);
@@ -28,15 +27,6 @@ const NAME_CHARS: usize = 64;
 #[derive(Clone)]
 pub struct Passkeys {
     store: Store,
-}
-
-/// A passkey as stored.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct StoredPasskey {
-    #[serde(flatten)]
-    passkey: Passkey,
-    /// Name given by the user.
-    name: String,
 }
 
 /// A challenge as stored.
@@ -73,7 +63,8 @@ impl Passkeys {
         (subject, name): (&str, &str),
         browser: &str,
     ) -> Result<Value, Error> {
-        let known: Vec<Base64UrlBytes> = self.of(subject).await?.into_iter().map(|(_, kept)| kept.passkey.id).collect();
+        let keys = self.store.passkeys().of_subject(subject, now_ms()).await?;
+        let known: Vec<Base64UrlBytes> = keys.iter().filter_map(|key| Base64UrlBytes::parse(&key.id)).collect();
         if known.len() >= KEYS {
             let error = Error::new(ErrorKind::Conflict, format!("You already have {KEYS} passkeys."));
             return Err(error.hint("Remove one that you no longer use."));
@@ -99,20 +90,23 @@ impl Passkeys {
         let passkey = site.verify_registration(&challenge, &answer, UserVerification::Required).map_err(refused)?;
         let called: String = called.trim().chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
         let name = if called.is_empty() { "passkey".to_owned() } else { called };
-        let kept = StoredPasskey { passkey, name };
-        let entry = DocumentRow {
-            kind: PASSKEY,
-            id: kept.passkey.id.text(),
-            owner: subject.to_owned(),
-            form: Raw::of(&kept),
+        let row = PasskeyRow {
+            id: passkey.id.text(),
+            subject: subject.to_owned(),
+            name,
+            public_key: passkey.public_key.text(),
+            counter: passkey.counter.into(),
             version: 0,
             created_at: now_ms(),
-            expires_at: 0,
         };
-        if !self.store.put_document(&entry).await? {
-            return Err(Error::new(ErrorKind::Conflict, "This passkey is already registered."));
+        if !self.store.passkeys().put_owned(&row, OwnerCheck::User).await? {
+            if self.store.passkeys().get(&row.id, now_ms()).await?.is_some() {
+                return Err(Error::new(ErrorKind::Conflict, "This passkey is already registered."));
+            }
+            let error = Error::new(ErrorKind::Authentication, "This user is not allowed to log in.");
+            return Err(error.hint("Ask the administrator of this server."));
         }
-        Ok(shown(&entry, &kept))
+        Ok(shown(&row))
     }
 
     /// Returns the `WebAuthn` request options for a login. They list no credentials, so that knowing a user name
@@ -129,41 +123,35 @@ impl Passkeys {
         self.consumed(&challenge, ChallengePurpose::Login, browser).await?;
         let unknown = || refused(PasskeyError::Credential);
         let id = answer.id().text();
-        let mut entry = self.store.entry(PASSKEY, &id, now_ms()).await?.ok_or_else(unknown)?;
-        let mut kept: StoredPasskey = entry.form.decode().map_err(|_| unknown())?;
-        if answer.handle().is_some_and(|told| told != handle(&entry.owner)) {
+        let mut row = self.store.passkeys().get(&id, now_ms()).await?.ok_or_else(unknown)?;
+        let passkey = passkey_of(&row).ok_or_else(unknown)?;
+        if answer.handle().is_some_and(|told| told != handle(&row.subject)) {
             return Err(unknown());
         }
         let counter =
-            site.verify_assertion(&challenge, &kept.passkey, &answer, UserVerification::Required).map_err(refused)?;
-        if counter != kept.passkey.counter {
-            kept.passkey.counter = counter;
-            entry.form = Raw::of(&kept);
+            site.verify_assertion(&challenge, &passkey, &answer, UserVerification::Required).map_err(refused)?;
+        if counter != passkey.counter {
+            row.counter = counter.into();
             // Two logins with the same counter: one comes from a cloned authenticator.
-            if !self.store.change_document(&entry).await? {
+            if !self.store.passkeys().change(&row).await? {
                 return Err(refused(PasskeyError::Counter));
             }
         }
-        Ok(entry.owner)
+        Ok(row.subject)
     }
 
     /// Returns a user's passkeys for display, oldest first.
     pub async fn list(&self, subject: &str) -> Result<Vec<Value>, Error> {
-        Ok(self.of(subject).await?.iter().map(|(entry, kept)| shown(entry, kept)).collect())
+        Ok(self.store.passkeys().of_subject(subject, now_ms()).await?.iter().map(shown).collect())
     }
 
     /// Removes a passkey, if it belongs to the subject.
     pub async fn remove(&self, subject: &str, id: &str) -> Result<(), Error> {
-        let mine = self.of(subject).await?.into_iter().any(|(entry, _)| entry.id == id);
-        if mine && self.store.take_document(PASSKEY, id, now_ms()).await?.is_some() {
+        let mine = self.store.passkeys().get(id, now_ms()).await?.is_some_and(|row| row.subject == subject);
+        if mine && self.store.passkeys().take(id, now_ms()).await?.is_some() {
             return Ok(());
         }
         Err(Error::new(ErrorKind::NotFound, "There is no such passkey."))
-    }
-
-    async fn of(&self, subject: &str) -> Result<Vec<(DocumentRow, StoredPasskey)>, Error> {
-        let entries = self.store.entries(PASSKEY, Some(subject), now_ms()).await?;
-        Ok(entries.into_iter().filter_map(|entry| Some((entry.clone(), entry.form.decode().ok()?))).collect())
     }
 
     async fn question(
@@ -180,12 +168,12 @@ impl Passkeys {
             kind: CHALLENGE,
             id: challenge.text(),
             owner: subject.to_owned(),
-            form: Raw::of(&StoredChallenge { purpose, browser: hashed(browser) }),
+            document: Raw::of(&StoredChallenge { purpose, browser: hashed(browser) }),
             version: 0,
             created_at: now,
             expires_at: now + lifetime_ms,
         };
-        self.store.put_document(&entry).await?;
+        self.store.documents().put(&entry).await?;
         Ok(challenge)
     }
 
@@ -196,16 +184,25 @@ impl Passkeys {
         purpose: ChallengePurpose,
         browser: &str,
     ) -> Result<String, Error> {
-        let consumed = self.store.take_document(CHALLENGE, &challenge.text(), now_ms()).await?;
+        let consumed = self.store.documents().take(CHALLENGE, &challenge.text(), now_ms()).await?;
         let expected = StoredChallenge { purpose, browser: hashed(browser) };
-        let fits = |entry: &DocumentRow| entry.form.decode().is_ok_and(|asked: StoredChallenge| asked == expected);
+        let fits = |entry: &DocumentRow| entry.document.decode().is_ok_and(|asked: StoredChallenge| asked == expected);
         let entry = consumed.filter(fits).ok_or_else(|| refused(PasskeyError::Challenge))?;
         Ok(entry.owner)
     }
 }
 
-fn shown(entry: &DocumentRow, kept: &StoredPasskey) -> Value {
-    json!({ "id": entry.id, "name": kept.name, "createdAt": rfc3339(entry.created_at) })
+fn shown(row: &PasskeyRow) -> Value {
+    json!({ "id": row.id, "name": row.name, "createdAt": rfc3339(row.created_at) })
+}
+
+/// Returns the key for verifying; `None` if it is unreadable.
+fn passkey_of(row: &PasskeyRow) -> Option<Passkey> {
+    Some(Passkey {
+        id: Base64UrlBytes::parse(&row.id)?,
+        public_key: Base64UrlBytes::parse(&row.public_key)?,
+        counter: row.counter.try_into().ok()?,
+    })
 }
 
 /// Returns the user handle for the authenticator: a hash that reveals nothing about the user.
@@ -224,7 +221,7 @@ fn refused(fault: PasskeyError) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use hikite_store::StoreUrl;
+    use hikite_store::{StoreUrl, UserRow};
 
     use super::*;
 
@@ -234,7 +231,23 @@ mod tests {
 
     async fn passkeys() -> (Passkeys, RelyingParty) {
         let site = RelyingParty::of("https://hikite.example").expect("a site");
-        (Passkeys::new(Store::open(&StoreUrl::memory()).await.expect("a store")), site)
+        let store = Store::open(&StoreUrl::memory()).await.expect("a store");
+        for name in ["alice", "mallory"] {
+            let user = UserRow {
+                id: format!("usr_{name}"),
+                name: name.into(),
+                subject: name.into(),
+                role: "member".into(),
+                password: None,
+                permissions: None,
+                disabled: false,
+                project: None,
+                created_at: 1,
+                version: 1,
+            };
+            assert!(store.put_user(&user, None).await.expect("put"));
+        }
+        (Passkeys::new(store), site)
     }
 
     fn vector(name: &str) -> Value {
@@ -249,12 +262,12 @@ mod tests {
             kind: CHALLENGE,
             id: question.as_str().expect("text").to_owned(),
             owner: subject.to_owned(),
-            form: Raw::of(&StoredChallenge { purpose, browser: hashed(BROWSER) }),
+            document: Raw::of(&StoredChallenge { purpose, browser: hashed(BROWSER) }),
             version: 0,
             created_at: 1,
             expires_at: now_ms() + 60_000,
         };
-        assert!(passkeys.store.put_document(&entry).await.expect("a store"));
+        assert!(passkeys.store.documents().put(&entry).await.expect("a store"));
     }
 
     async fn registered(passkeys: &Passkeys, site: &RelyingParty) -> Value {

@@ -16,18 +16,18 @@ use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::violation::{self, Violation};
 use hikite_store::clock::now_ms;
-use hikite_store::{ChangeSet, Store, change_kind};
+use hikite_store::{ChangeSet, GrantRow, Record, Store, change_kind};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::identity::{GRANT, Identity, REMOVED, User, UserAuthority, Users, only_the_owner};
+use crate::identity::{Identity, REMOVED, User, UserAuthority, Users, only_the_owner};
 use crate::identity_provider::IdentityProviders;
 use crate::project::{Project, ProjectMap};
 use directory::{AccessDirectory, DirectoryUser};
 pub use token::{OF_TOKEN, PersonalToken};
 
 /// Store changes that may end open sessions although nothing of them is held here.
-const ENDING: [&str; 3] = [change_kind::USER, GRANT, REMOVED];
+const ENDING: [&str; 3] = [change_kind::USER, GrantRow::KIND, REMOVED];
 
 pub struct People {
     store: Store,

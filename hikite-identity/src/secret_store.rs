@@ -2,6 +2,7 @@
 //! and cached; secrets are decrypted on each read. A version older than one already seen is rejected, which detects
 //! rollbacks.
 
+mod account;
 mod backup;
 mod maintenance;
 mod retired_key;

@@ -7,8 +7,9 @@ use sqlx::{AnyConnection, Row};
 use crate::connect::DatabaseEngine;
 use crate::error::{StoreError, StoreFault};
 use crate::migrate::{NEWEST, version};
+use crate::schema::{ColumnType, SqlValue, TableSchema};
 use crate::store::Store;
-use crate::table::{ColumnType, SqlValue, TABLES, TableSchema};
+use crate::table::{TABLES, select_own};
 
 /// Maximum findings per kind.
 const FAULTS: usize = 20;
@@ -28,7 +29,7 @@ impl Store {
         self.gather(engine, &mut findings)?;
         self.gather(versions(&mut connection).await, &mut findings)?;
         for table in TABLES {
-            self.gather(rows(table, &table.select(), &mut connection).await, &mut findings)?;
+            self.gather(rows(table, &select_own(table, NEWEST), &mut connection).await, &mut findings)?;
         }
         let broken = audit.broken.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem));
         findings.extend(broken);
@@ -47,7 +48,7 @@ impl Store {
         }
         self.gather(versions(&mut connection).await, &mut findings)?;
         for table in TABLES {
-            let select = format!("{} LIMIT {BRIEF}", table.select());
+            let select = format!("{} LIMIT {BRIEF}", select_own(table, NEWEST));
             self.gather(rows(table, &select, &mut connection).await, &mut findings)?;
         }
         findings.extend(newest.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem)));
@@ -127,7 +128,7 @@ async fn rows(table: &TableSchema, select: &str, connection: &mut AnyConnection)
 fn wrong_value(table: &TableSchema, values: &[SqlValue]) -> Option<String> {
     let wrong = |(value, (_, column)): &(&SqlValue, &(&str, ColumnType))| match (value, column) {
         (SqlValue::Text(text), ColumnType::Json) => Raw::parse(text.clone()).is_err(),
-        (SqlValue::Text(text), ColumnType::OptionalText) => text.contains('\0'),
+        (SqlValue::Text(text), ColumnType::OptionalText | ColumnType::NullableText) => text.contains('\0'),
         (SqlValue::Text(text), _) => text.is_empty() || text.contains('\0'),
         (SqlValue::Number(number), ColumnType::Boolean) => !matches!(number, 0 | 1),
         (SqlValue::Number(number), _) => *number < 0,

@@ -7,8 +7,8 @@ mod machine;
 use sqlx::{AnyConnection, Row};
 
 use crate::connect::DatabaseEngine;
-use crate::control::{shown, stored};
 use crate::error::StoreError;
+use crate::schema::{shown, stored};
 use crate::store::Store;
 pub use machine::{machine_clock, now_ms};
 

@@ -8,6 +8,7 @@ use sqlx::{Any, Row, Transaction};
 
 use crate::change::kind;
 use crate::error::{StoreError, StoreFault};
+use crate::schema::{shown, stored};
 use crate::store::Store;
 
 /// A registered tool with its form.
@@ -136,13 +137,4 @@ pub(crate) fn read_key(row: &AnyRow) -> Result<ToolKey, sqlx::Error> {
 
 fn read_tool(row: &AnyRow) -> Result<(ToolKey, String, u64), sqlx::Error> {
     Ok((read_key(row)?, row.try_get(2)?, shown(row.try_get(3)?)))
-}
-
-/// Converts a time to the integer type of the databases.
-pub(crate) fn stored(time_ms: u64) -> i64 {
-    i64::try_from(time_ms).unwrap_or(i64::MAX)
-}
-
-pub(crate) fn shown(time_ms: i64) -> u64 {
-    u64::try_from(time_ms).unwrap_or_default()
 }

@@ -6,8 +6,9 @@ use sqlx::{AnyConnection, Row};
 use crate::connect::DatabaseEngine;
 use crate::error::{StoreError, StoreFault};
 use crate::migrate::POSTGRES_LOCK;
+use crate::schema::{ROWS_PER_INSERT, TableSchema};
 use crate::store::Store;
-use crate::table::{ROWS_PER_INSERT, TableSchema, tables};
+use crate::table::{select_own, tables};
 
 impl Store {
     /// Copies all rows and returns their number. Refused without changes if `other` is not empty.
@@ -66,7 +67,7 @@ impl Store {
         other: &Self,
         to: &mut AnyConnection,
     ) -> Result<u64, StoreError> {
-        let select = table.select();
+        let select = select_own(table, self.version());
         let otherwise = if table.has_initial_rows() {
             "ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash"
         } else {

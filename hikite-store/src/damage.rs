@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 use sqlx::Row;
 
 use crate::audit::AuditBatch;
-use crate::control::shown;
 use crate::error::StoreError;
+use crate::schema::shown;
 use crate::store::Store;
 use crate::url::StoreUrl;
 use crate::wal::{self, WalDamage};

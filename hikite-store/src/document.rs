@@ -1,16 +1,14 @@
 //! Small JSON documents with an owner, by kind. A change names the version that it replaces, so that of two concurrent
 //! changes one fails; a one-time document is taken by exactly one caller.
 
-use std::collections::BTreeSet;
-
 use hikite_core::json::Raw;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use crate::control::{shown, stored};
 use crate::error::StoreError;
+use crate::owner::OwnerCheck;
+use crate::schema::{shown, stored};
 use crate::store::Store;
-use crate::user::OwnerCheck;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentRow {
@@ -18,7 +16,7 @@ pub struct DocumentRow {
     pub id: String,
     /// The subject that owns it; may be empty.
     pub owner: String,
-    pub form: Raw,
+    pub document: Raw,
     /// Starts at 1 and grows with every change.
     pub version: u64,
     /// Milliseconds since 1970.
@@ -27,81 +25,56 @@ pub struct DocumentRow {
     pub expires_at: u64,
 }
 
-const COLUMNS: &str = "id, owner, form, version, created_at, expires_at";
+const COLUMNS: &str = "id, owner, document, version, created_at, expires_at";
+
+/// The documents of a store.
+#[derive(Debug)]
+pub struct Documents<'a>(&'a Store);
 
 impl Store {
+    pub fn documents(&self) -> Documents<'_> {
+        Documents(self)
+    }
+}
+
+impl Documents<'_> {
     /// Returns a document, if it exists and has not expired.
-    pub async fn entry(&self, kind: &'static str, id: &str, now: u64) -> Result<Option<DocumentRow>, StoreError> {
-        let Ok(id) = self.checked_text(id) else { return Ok(None) };
-        let text =
-            format!("SELECT {COLUMNS} FROM drawer WHERE kind = $1 AND id = $2 AND (expires_at = 0 OR expires_at > $3)");
+    pub async fn get(&self, kind: &'static str, id: &str, now: u64) -> Result<Option<DocumentRow>, StoreError> {
+        let Ok(id) = self.0.checked_text(id) else { return Ok(None) };
+        let text = format!(
+            "SELECT {COLUMNS} FROM documents WHERE kind = $1 AND id = $2 AND (expires_at = 0 OR expires_at > $3)"
+        );
         let query = sqlx::query(&text).bind(kind).bind(id).bind(stored(now));
-        let row = query.fetch_optional(self.reader()).await.map_err(self.failed())?;
+        let row = query.fetch_optional(self.0.reader()).await.map_err(self.0.failed())?;
         Ok(row.and_then(|row| read(kind, &row)))
     }
 
     /// Returns all documents of a kind that have not expired, oldest first; optionally of one owner.
-    pub async fn entries(
-        &self,
-        kind: &'static str,
-        owner: Option<&str>,
-        now: u64,
-    ) -> Result<Vec<DocumentRow>, StoreError> {
+    pub async fn all(&self, kind: &'static str, owner: Option<&str>, now: u64) -> Result<Vec<DocumentRow>, StoreError> {
         let of_owner = if owner.is_some() { "owner = $3" } else { "$3 = $3" };
         let text = format!(
-            "SELECT {COLUMNS} FROM drawer WHERE kind = $1 AND (expires_at = 0 OR expires_at > $2) AND {of_owner} \
+            "SELECT {COLUMNS} FROM documents WHERE kind = $1 AND (expires_at = 0 OR expires_at > $2) AND {of_owner} \
              ORDER BY created_at, id"
         );
-        let Ok(owner) = self.checked_text(owner.unwrap_or_default()) else { return Ok(Vec::new()) };
+        let Ok(owner) = self.0.checked_text(owner.unwrap_or_default()) else { return Ok(Vec::new()) };
         let query = sqlx::query(&text).bind(kind).bind(stored(now)).bind(owner);
-        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
+        let rows = query.fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
         Ok(rows.iter().filter_map(|row| read(kind, row)).collect())
     }
 
     /// Inserts a document with version 1. Returns `false` if the id exists, expired or not.
-    pub async fn put_document(&self, entry: &DocumentRow) -> Result<bool, StoreError> {
-        let mut transaction = self.begin().await?;
-        let done = self.insert_document(&mut transaction, entry).await?;
-        self.commit_change(transaction, done, &[(entry.kind, &entry.id)]).await
+    pub async fn put(&self, entry: &DocumentRow) -> Result<bool, StoreError> {
+        let mut transaction = self.0.begin().await?;
+        let done = self.insert(&mut transaction, entry).await?;
+        self.0.commit_change(transaction, done, &[(entry.kind, &entry.id)]).await
     }
 
-    /// Inserts the documents whose id is new, as one change; returns their number.
-    pub async fn put_new_documents(&self, entries: &[DocumentRow]) -> Result<u64, StoreError> {
-        let mut transaction = self.begin().await?;
-        let mut new = 0;
-        for entry in entries {
-            new += u64::from(self.insert_document(&mut transaction, entry).await?);
-        }
-        // All documents of the affected kinds are reloaded.
-        let kinds: BTreeSet<&str> = entries.iter().map(|entry| entry.kind).collect();
-        let touched: Vec<(&str, &str)> = kinds.into_iter().map(|kind| (kind, "")).collect();
-        self.commit_change(transaction, new > 0, &touched).await?;
-        Ok(new)
-    }
-
-    /// Replaces `taken` by new documents, if it exists, none of the new ones does, and their owners match `holder`: all
-    /// or nothing. Used for one-time documents.
-    pub async fn exchange_document(
-        &self,
-        taken: (&'static str, &str),
-        entries: &[DocumentRow],
-        holder: OwnerCheck,
-    ) -> Result<bool, StoreError> {
-        let Ok(id) = self.checked_text(taken.1) else { return Ok(false) };
-        let mut transaction = self.begin().await?;
-        // Users are locked before documents, in the order of all other writers, to avoid deadlocks.
-        let mut all = true;
-        for entry in entries {
-            all = all && self.lock_owner(&mut transaction, &entry.owner, holder).await?;
-        }
-        let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND id = $2").bind(taken.0).bind(id);
-        all = all && query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
-        for entry in entries {
-            all = all && self.insert_document(&mut transaction, entry).await?;
-        }
-        let mut touched = vec![(taken.0, id)];
-        touched.extend(entries.iter().map(|entry| (entry.kind, entry.id.as_str())));
-        self.commit_change(transaction, all, &touched).await
+    /// Inserts a document with version 1. Returns `false` if its id exists or its owner does not match `holder`.
+    pub async fn put_owned(&self, entry: &DocumentRow, holder: OwnerCheck) -> Result<bool, StoreError> {
+        let mut transaction = self.0.begin().await?;
+        let done = self.0.lock_owner(&mut transaction, &entry.owner, holder).await?
+            && self.insert(&mut transaction, entry).await?;
+        self.0.commit_change(transaction, done, &[(entry.kind, &entry.id)]).await
     }
 
     /// Adds to counters in a document, which is created if missing. Does not increment the revision, because counters
@@ -114,25 +87,25 @@ impl Store {
         (now, expires_at): (u64, u64),
     ) -> Result<(), StoreError> {
         loop {
-            let before = self.entry(kind, id, now).await?;
-            let mut form = before.as_ref().and_then(|entry| entry.form.object()).unwrap_or_default();
+            let before = self.get(kind, id, now).await?;
+            let mut document = before.as_ref().and_then(|entry| entry.document.object()).unwrap_or_default();
             for (name, count) in more {
-                let sum = form.get(name).and_then(|sum| sum.decode::<u64>().ok()).unwrap_or_default();
-                form.set(name, Raw::of(&sum.saturating_add(*count)));
+                let sum = document.get(name).and_then(|sum| sum.decode::<u64>().ok()).unwrap_or_default();
+                document.set(name, Raw::of(&sum.saturating_add(*count)));
             }
-            let form = form.raw();
+            let document = document.raw();
             let done = if let Some(before) = before {
                 let query = sqlx::query(
-                    "UPDATE drawer SET form = $1, version = version + 1 WHERE kind = $2 AND id = $3 AND version = $4",
+                    "UPDATE documents SET document = $1, version = version + 1 WHERE kind = $2 AND id = $3 AND version = $4",
                 );
-                let query = query.bind(self.text_of(&form)?).bind(kind).bind(id).bind(stored(before.version));
-                query.execute(self.writer()).await.map_err(self.failed())?.rows_affected() > 0
+                let query = query.bind(self.0.text_of(&document)?).bind(kind).bind(id).bind(stored(before.version));
+                query.execute(self.0.writer()).await.map_err(self.0.failed())?.rows_affected() > 0
             } else {
                 let (id, owner) = (id.to_owned(), String::new());
-                let entry = DocumentRow { kind, id, owner, form, version: 1, created_at: now, expires_at };
-                let mut transaction = self.begin().await?;
-                let done = self.insert_document(&mut transaction, &entry).await?;
-                transaction.commit().await.map_err(self.failed())?;
+                let entry = DocumentRow { kind, id, owner, document, version: 1, created_at: now, expires_at };
+                let mut transaction = self.0.begin().await?;
+                let done = self.insert(&mut transaction, &entry).await?;
+                transaction.commit().await.map_err(self.0.failed())?;
                 done
             };
             if done {
@@ -143,76 +116,69 @@ impl Store {
 
     /// Changes content, owner and expiry of a document in the version that `entry` names. Returns `false` if it has
     /// another version or is gone. The version grows by one.
-    pub async fn change_document(&self, entry: &DocumentRow) -> Result<bool, StoreError> {
+    pub async fn change(&self, entry: &DocumentRow) -> Result<bool, StoreError> {
         let query = sqlx::query(
-            "UPDATE drawer SET owner = $1, form = $2, expires_at = $3, version = version + 1 \
+            "UPDATE documents SET owner = $1, document = $2, expires_at = $3, version = version + 1 \
              WHERE kind = $4 AND id = $5 AND version = $6",
         );
         let query = query
-            .bind(self.checked_text(&entry.owner)?)
-            .bind(self.text_of(&entry.form)?)
+            .bind(self.0.checked_text(&entry.owner)?)
+            .bind(self.0.text_of(&entry.document)?)
             .bind(stored(entry.expires_at))
             .bind(entry.kind)
-            .bind(self.checked_text(&entry.id)?)
+            .bind(self.0.checked_text(&entry.id)?)
             .bind(stored(entry.version));
-        let mut transaction = self.begin().await?;
-        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.commit_change(transaction, done.rows_affected() > 0, &[(entry.kind, &entry.id)]).await
+        let mut transaction = self.0.begin().await?;
+        let done = query.execute(&mut *transaction).await.map_err(self.0.failed())?;
+        self.0.commit_change(transaction, done.rows_affected() > 0, &[(entry.kind, &entry.id)]).await
     }
 
     /// Removes and returns a document; only one of several concurrent callers gets it. Expired ones are not returned.
-    pub async fn take_document(
-        &self,
-        kind: &'static str,
-        id: &str,
-        now: u64,
-    ) -> Result<Option<DocumentRow>, StoreError> {
-        let Ok(id) = self.checked_text(id) else { return Ok(None) };
+    pub async fn take(&self, kind: &'static str, id: &str, now: u64) -> Result<Option<DocumentRow>, StoreError> {
+        let Ok(id) = self.0.checked_text(id) else { return Ok(None) };
         let text = format!(
-            "DELETE FROM drawer WHERE kind = $1 AND id = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING {COLUMNS}"
+            "DELETE FROM documents WHERE kind = $1 AND id = $2 AND (expires_at = 0 OR expires_at > $3) RETURNING {COLUMNS}"
         );
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.0.begin().await?;
         let query = sqlx::query(&text).bind(kind).bind(id).bind(stored(now));
-        let row = query.fetch_optional(&mut *transaction).await.map_err(self.failed())?;
+        let row = query.fetch_optional(&mut *transaction).await.map_err(self.0.failed())?;
         let entry = row.and_then(|row| read(kind, &row));
-        self.commit_change(transaction, entry.is_some(), &[(kind, id)]).await?;
+        self.0.commit_change(transaction, entry.is_some(), &[(kind, id)]).await?;
         Ok(entry)
     }
 
     /// Removes all documents of a kind and owner; returns their number.
-    pub async fn remove_documents(&self, kind: &'static str, owner: &str) -> Result<u64, StoreError> {
-        let Ok(owner) = self.checked_text(owner) else { return Ok(0) };
-        let mut transaction = self.begin().await?;
-        let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND owner = $2").bind(kind).bind(owner);
-        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.commit_change(transaction, done.rows_affected() > 0, &[(kind, "")]).await?;
+    pub async fn remove_of(&self, kind: &'static str, owner: &str) -> Result<u64, StoreError> {
+        let Ok(owner) = self.0.checked_text(owner) else { return Ok(0) };
+        let mut transaction = self.0.begin().await?;
+        let query = sqlx::query("DELETE FROM documents WHERE kind = $1 AND owner = $2").bind(kind).bind(owner);
+        let done = query.execute(&mut *transaction).await.map_err(self.0.failed())?;
+        self.0.commit_change(transaction, done.rows_affected() > 0, &[(kind, "")]).await?;
         Ok(done.rows_affected())
     }
 
-    /// Removes expired documents of all kinds. Does not increment the revision, because nobody sees a difference.
-    pub async fn delete_expired_documents(&self, now: u64) -> Result<u64, StoreError> {
-        let query = sqlx::query("DELETE FROM drawer WHERE expires_at > 0 AND expires_at <= $1");
-        let done = query.bind(stored(now)).execute(self.writer()).await.map_err(self.failed())?;
-        Ok(done.rows_affected())
-    }
-
-    pub(crate) async fn insert_document(
+    pub(crate) async fn delete(
         &self,
         connection: &mut AnyConnection,
-        entry: &DocumentRow,
+        (kind, id): (&'static str, &str),
     ) -> Result<bool, StoreError> {
+        let query = sqlx::query("DELETE FROM documents WHERE kind = $1 AND id = $2").bind(kind).bind(id);
+        Ok(query.execute(connection).await.map_err(self.0.failed())?.rows_affected() > 0)
+    }
+
+    pub(crate) async fn insert(&self, connection: &mut AnyConnection, entry: &DocumentRow) -> Result<bool, StoreError> {
         let query = sqlx::query(
-            "INSERT INTO drawer (kind, id, owner, form, version, created_at, expires_at) \
+            "INSERT INTO documents (kind, id, owner, document, version, created_at, expires_at) \
              VALUES ($1, $2, $3, $4, 1, $5, $6) ON CONFLICT (kind, id) DO NOTHING",
         );
         let query = query
             .bind(entry.kind)
-            .bind(self.checked_text(&entry.id)?)
-            .bind(self.checked_text(&entry.owner)?)
-            .bind(self.text_of(&entry.form)?)
+            .bind(self.0.checked_text(&entry.id)?)
+            .bind(self.0.checked_text(&entry.owner)?)
+            .bind(self.0.text_of(&entry.document)?)
             .bind(stored(entry.created_at))
             .bind(stored(entry.expires_at));
-        let done = query.execute(connection).await.map_err(self.failed())?;
+        let done = query.execute(connection).await.map_err(self.0.failed())?;
         Ok(done.rows_affected() > 0)
     }
 }
@@ -223,11 +189,11 @@ fn read(kind: &'static str, row: &AnyRow) -> Option<DocumentRow> {
         Ok((row.try_get::<String, _>(0)?, row.try_get(1)?, row.try_get::<String, _>(2)?, row.try_get(3)?))
     };
     let times = || -> Result<_, sqlx::Error> { Ok((row.try_get(4)?, row.try_get(5)?)) };
-    let ((id, owner, form, version), (created_at, expires_at)) = (parts().ok()?, times().ok()?);
-    let Ok(form) = Raw::parse(form) else {
+    let ((id, owner, document, version), (created_at, expires_at)) = (parts().ok()?, times().ok()?);
+    let Ok(document) = Raw::parse(document) else {
         tracing::error!("the document `{id}` of kind `{kind}` is unreadable and is skipped");
         return None;
     };
     let (version, created_at, expires_at) = (shown(version), shown(created_at), shown(expires_at));
-    Some(DocumentRow { kind, id, owner, form, version, created_at, expires_at })
+    Some(DocumentRow { kind, id, owner, document, version, created_at, expires_at })
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use sqlx::Row;
 
-use crate::control::{shown, stored};
 use crate::error::StoreError;
+use crate::schema::{shown, stored};
 use crate::store::Store;
 
 /// A held lease.

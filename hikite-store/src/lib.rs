@@ -1,27 +1,38 @@
 //! Persistence in SQLite or PostgreSQL. The only crate that uses SQL. One set of queries serves both, and no table name
 //! leaves this crate.
 
+mod account;
 mod audit;
 mod backup;
 mod change;
 mod check;
+mod client;
 pub mod clock;
 mod connect;
+mod consent;
 mod control;
 mod copy;
 mod damage;
 mod document;
 mod error;
+mod expiry;
 mod first_seen;
+mod grant;
 mod lease;
 mod list;
+mod login;
 mod memory;
 mod migrate;
 mod node;
 mod notification;
+mod owner;
+mod passkey;
+mod pin;
 mod pools;
 mod project;
+mod record;
 mod restore;
+mod schema;
 mod store;
 mod table;
 mod token;
@@ -34,22 +45,31 @@ mod wal;
 #[cfg(test)]
 mod tests;
 
+pub use account::AccountRow;
 pub use audit::{
     AuditBatch, AuditCursor, AuditFilter, AuditPage, AuditRow, AuditVerification, Retention, TrimEvidence, TrimOutcome,
 };
 pub use change::{ChangeSet, RowChange, kind as change_kind};
+pub use client::ClientRow;
 pub use clock::{Boot, ClockJump, MachineClock};
+pub use consent::ConsentRow;
 pub use control::RegisteredToolRow;
-pub use document::DocumentRow;
+pub use document::{DocumentRow, Documents};
 pub use error::{StoreError, StoreFault};
+pub use grant::{GrantRotation, GrantRow};
 pub use lease::Lease;
 pub use list::StoreListCache;
+pub use login::LoginRow;
 pub use memory::SearchMemoryRow;
 pub use migrate::NEWEST;
 pub use node::{NOBODY, NodeRow};
+pub use owner::OwnerCheck;
+pub use passkey::PasskeyRow;
+pub use pin::PinRow;
 pub use project::ProjectRow;
+pub use record::{OwnedRecord, Record, Records};
 pub use store::Store;
 pub use token::TokenRow;
 pub use url::{StoreUrl, StoreUrlError};
-pub use user::{OwnerCheck, UserRow};
+pub use user::{AccessKind, UserRow};
 pub use vault::{VaultKeyRow, VaultSecretRow};

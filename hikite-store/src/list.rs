@@ -12,8 +12,8 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::control::{shown, stored};
 use crate::error::StoreError;
+use crate::schema::{shown, stored};
 use crate::store::Store;
 
 /// Maximum cached definitions; those fetched longest ago are dropped first.

@@ -7,10 +7,11 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::change::kind;
-use crate::control::{is_storable, shown, stored};
+use crate::control::is_storable;
 use crate::error::StoreError;
+use crate::schema::{ROWS_PER_INSERT, SqlValue, shown, stored};
 use crate::store::Store;
-use crate::table::{MEMORY, ROWS_PER_INSERT, SqlValue};
+use crate::table::MEMORY;
 
 /// A query and the tool that it led to.
 #[derive(Clone, Debug, PartialEq)]

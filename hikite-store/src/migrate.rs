@@ -21,11 +21,14 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/007.sql"),
     include_str!("../migrations/008.sql"),
     include_str!("../migrations/009.sql"),
+    include_str!("../migrations/010.sql"),
 ];
 
 /// Additional SQL of a migration for each database: version, SQLite, PostgreSQL.
-const ENGINE_SPECIFIC: &[(i64, &str, &str)] =
-    &[(7, include_str!("../migrations/007.sqlite.sql"), include_str!("../migrations/007.postgres.sql"))];
+const ENGINE_SPECIFIC: &[(i64, &str, &str)] = &[
+    (7, include_str!("../migrations/007.sqlite.sql"), include_str!("../migrations/007.postgres.sql")),
+    (10, include_str!("../migrations/010.sqlite.sql"), include_str!("../migrations/010.postgres.sql")),
+];
 
 /// The newest schema version of this program.
 #[expect(clippy::cast_possible_wrap, reason = "a handful of files")]

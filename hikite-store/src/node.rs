@@ -6,9 +6,9 @@ use std::time::Duration;
 use sqlx::Row;
 
 use crate::connect::DatabaseEngine;
-use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::lease::Lease;
+use crate::schema::{shown, stored};
 use crate::store::Store;
 
 /// A node.

@@ -5,8 +5,8 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::change::kind;
-use crate::control::{shown, stored};
 use crate::error::{StoreError, StoreFault};
+use crate::schema::{shown, stored};
 use crate::store::Store;
 
 /// A project with its form.

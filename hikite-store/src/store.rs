@@ -250,8 +250,9 @@ mod tests {
             movable(store.users());
             movable(store.change_users(&[]));
             movable(store.adopt_users());
-            movable(store.entries("", None, 0));
-            movable(store.take_document("", "", 0));
+            movable(store.documents().all("", None, 0));
+            movable(store.documents().take("", "", 0));
+            movable(store.grants().take("", 0));
             movable(store.vault_secrets());
             movable(store.take_lease("", "", PAUSE));
             movable(store.nodes());

@@ -8,8 +8,12 @@ mod failure;
 mod list;
 mod maintenance;
 mod node;
+mod old_node;
 mod people;
+mod rows;
 mod search;
+mod typed;
+mod upgrade;
 mod users;
 mod vault;
 

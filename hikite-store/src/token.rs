@@ -7,8 +7,8 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::change::kind;
-use crate::control::{shown, stored};
 use crate::error::StoreError;
+use crate::schema::{shown, stored};
 use crate::store::Store;
 
 #[derive(Clone, PartialEq, Eq)]

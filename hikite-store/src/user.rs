@@ -2,7 +2,7 @@
 //! their `subject`. Every change is mirrored, in the same transaction, into the table `drawer`, which the previous
 //! version reads; `adopt` imports changes of that version.
 
-mod active;
+mod access;
 mod adopt;
 mod remove;
 
@@ -11,10 +11,10 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
 use crate::change::kind;
-use crate::control::{shown, stored};
 use crate::error::StoreError;
+use crate::schema::{shown, stored};
 use crate::store::Store;
-pub use active::OwnerCheck;
+pub use access::AccessKind;
 
 /// The kind of the mirrored documents.
 const KIND: &str = "user";
@@ -60,6 +60,20 @@ impl Store {
         Ok(users.into_iter().next())
     }
 
+    /// Returns `true` if a subject belongs to a user, locked out or not.
+    pub async fn is_user(&self, subject: &str) -> Result<bool, StoreError> {
+        let Ok(subject) = self.checked_text(subject) else { return Ok(false) };
+        let query = sqlx::query("SELECT id FROM users WHERE subject = $1").bind(subject);
+        Ok(query.fetch_optional(self.reader()).await.map_err(self.failed())?.is_some())
+    }
+
+    /// Returns `true` if a subject belongs to a user who is locked out.
+    pub async fn is_locked_out(&self, subject: &str) -> Result<bool, StoreError> {
+        let Ok(subject) = self.checked_text(subject) else { return Ok(false) };
+        let query = sqlx::query("SELECT id FROM users WHERE subject = $1 AND disabled <> 0").bind(subject);
+        Ok(query.fetch_optional(self.reader()).await.map_err(self.failed())?.is_some())
+    }
+
     /// Returns a user by id only.
     pub async fn user_by_id(&self, id: &str) -> Result<Option<UserRow>, StoreError> {
         let Ok(id) = self.checked_text(id) else { return Ok(None) };
@@ -73,8 +87,7 @@ impl Store {
         let mut transaction = self.begin().await?;
         let mut done = true;
         if let Some((kind, id)) = taken {
-            let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND id = $2").bind(kind).bind(id);
-            done = query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
+            done = self.documents().delete(&mut transaction, (kind, id)).await?;
         }
         let user = UserRow { version: 1, ..user.clone() };
         done = done && self.insert_user(&mut transaction, &user).await? && self.mirror(&mut transaction, &user).await?;

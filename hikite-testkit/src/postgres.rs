@@ -2,7 +2,7 @@
 //! socket in its own folder and stops with the test program, even if that is killed.
 
 use std::{
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpListener},
     os::unix::{fs::chown, process::CommandExt},
     path::{Path, PathBuf},
@@ -98,6 +98,18 @@ impl PostgresServer {
         format!("postgres://hikite:not-asked-for@{socket}/{name}")
     }
 
+    /// Creates a database, runs these statements in it and returns its URL.
+    pub fn database_with(&self, statements: &str) -> String {
+        let url = self.database();
+        let mut command = Command::new(self.programs.join("psql"));
+        command.args([&url, "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--output=/dev/null"]);
+        let mut psql = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("psql");
+        psql.stdin.take().expect("piped").write_all(statements.as_bytes()).expect("read");
+        let done = psql.wait_with_output().expect("psql");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        url
+    }
+
     /// Returns the TCP address, if it has one.
     pub fn address(&self) -> Option<SocketAddr> {
         Some(SocketAddr::from(([127, 0, 0, 1], self.port?)))
@@ -147,6 +159,11 @@ pub fn database() -> String {
     SERVER.database()
 }
 
+/// Creates a database on that server, runs these statements in it and returns its URL.
+pub fn database_with(statements: &str) -> String {
+    SERVER.database_with(statements)
+}
+
 /// Returns `true` if this run excludes PostgreSQL, as `./test --fast` and `./test --quick` do. Tests of both engines then
 /// run on SQLite alone.
 pub fn is_excluded() -> bool {
@@ -165,8 +182,9 @@ fn programs() -> PathBuf {
     // Debian installs them outside `PATH`, in a folder per version.
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     found.extend(versions.map(|version| version.path().join("bin")));
-    let whole =
-        |folder: &PathBuf| ["initdb", "pg_ctl", "createdb"].iter().all(|program| folder.join(program).is_file());
+    let whole = |folder: &PathBuf| {
+        ["initdb", "pg_ctl", "createdb", "psql"].iter().all(|program| folder.join(program).is_file())
+    };
     let Some(folder) = found.into_iter().find(whole) else {
         panic!(
             "PostgreSQL is not installed: `initdb` is neither in PATH nor below /usr/lib/postgresql (package: postgresql)"

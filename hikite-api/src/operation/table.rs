@@ -14,8 +14,11 @@ use crate::{
     ToolPage, ToolTexts, Upstream, UpstreamEntry, Upstreams, User, UserForm, Users,
 };
 
-/// Tags and their descriptions, in the order of the document.
-const TAGS: [(&str, &str, fn() -> Vec<Operation>); 13] = [
+/// Name, description and operations of a tag.
+type Tag = (&'static str, &'static str, fn() -> Vec<Operation>);
+
+/// Tags, in the order of the document.
+const TAGS: [Tag; 13] = [
     ("Tools", "List, search and run tools.", tools),
     ("Registry", "Register, change and remove tools; for admins.", registry),
     ("Overview", "Sources and groups of tools.", overview),
@@ -36,7 +39,7 @@ pub(crate) fn tags() -> Vec<Value> {
 }
 
 pub(crate) fn operations() -> Vec<Operation> {
-    let tagged = |(tag, _, operations): &(&'static str, _, fn() -> Vec<Operation>)| {
+    let tagged = |(tag, _, operations): &Tag| {
         let tag = *tag;
         operations().into_iter().map(move |operation| Operation { tag, ..operation })
     };

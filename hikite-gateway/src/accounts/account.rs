@@ -9,9 +9,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::permission::Permissions;
 use hikite_core::time::rfc3339;
 use hikite_core::violation::{self, Violation};
-use hikite_store::DocumentRow;
-
-use super::ACCOUNT;
+use hikite_store::AccountRow;
 
 const NAME_CHARS: usize = 64;
 
@@ -62,6 +60,14 @@ impl AccountStatus {
             Self::Reconnect => "reconnect",
         }
     }
+
+    fn of(word: &str) -> Self {
+        match word {
+            "reconnect" => Self::Reconnect,
+            "unverified" => Self::Unverified,
+            _ => Self::Connected,
+        }
+    }
 }
 
 impl Account {
@@ -90,69 +96,50 @@ impl Account {
     }
 
     /// Reads an account from the store. Unreadable permissions allow nothing.
-    pub(super) fn of(entry: &DocumentRow) -> Option<Self> {
-        let form = entry.form.object()?;
-        let number = |name: &str| form.get(name).and_then(|at| at.decode().ok()).unwrap_or_default();
-        let flag = |name: &str| form.get(name).and_then(|flag| flag.decode().ok()).unwrap_or_default();
-        let permissions =
-            match form.get("permissions").map(|form| crate::off_worker::run_blocking(|| Permissions::read(form))) {
-                None => Arc::default(),
-                Some(Ok(permissions)) => Arc::new(permissions),
-                Some(Err(_)) => hikite_core::permission::nothing(),
-            };
-        let status = match form.text("state").as_deref() {
-            Some("reconnect") => AccountStatus::Reconnect,
-            Some("unverified") => AccountStatus::Unverified,
-            _ => AccountStatus::Connected,
-        };
-        Some(Self {
-            id: entry.id.as_str().into(),
-            subject: entry.owner.as_str().into(),
-            provider: form.text("provider")?.into(),
-            name: form.text("name")?,
-            status,
-            problem: form.text("problem"),
-            verified_at: number("verified_at"),
-            is_default: flag("default"),
-            shared: flag("shared"),
-            scopes: form.get("scopes").and_then(|list| list.decode().ok()).unwrap_or_default(),
-            email: form.text("email"),
-            details: form.get("details").and_then(|map| map.decode().ok()).unwrap_or_default(),
-            api: form.text("api"),
-            expires_at: number("expires_at"),
-            last_refresh: number("last_refresh"),
-            permissions,
-            created_at: entry.created_at,
-            version: entry.version,
-        })
+    pub(super) fn of(row: &AccountRow) -> Self {
+        let permissions = crate::off_worker::run_blocking(|| Permissions::read(&row.permissions));
+        Self {
+            id: row.id.as_str().into(),
+            subject: row.subject.as_str().into(),
+            provider: row.provider.as_str().into(),
+            name: row.name.clone(),
+            status: AccountStatus::of(&row.status),
+            problem: row.problem.clone(),
+            verified_at: row.verified_at,
+            is_default: row.is_default,
+            shared: row.shared,
+            scopes: row.scopes.clone(),
+            email: row.email.clone(),
+            details: row.details.clone(),
+            api: row.api.clone(),
+            expires_at: row.token_expires_at,
+            last_refresh: row.last_refresh,
+            permissions: permissions.map_or_else(|_| hikite_core::permission::nothing(), Arc::new),
+            created_at: row.created_at,
+            version: row.version,
+        }
     }
 
-    pub(super) fn entry(&self) -> DocumentRow {
-        let mut form = Object::default()
-            .with("provider", &*self.provider)
-            .with("name", self.name.as_str())
-            .with("state", self.status.word())
-            .with("default", Raw::of(&self.is_default))
-            .with("shared", Raw::of(&self.shared))
-            .with("scopes", Raw::of(&self.scopes))
-            .with("details", Raw::of(&self.details))
-            .with("expires_at", Raw::of(&self.expires_at))
-            .with("last_refresh", Raw::of(&self.last_refresh))
-            .with("verified_at", Raw::of(&self.verified_at))
-            .with("permissions", self.permissions.form());
-        for (name, value) in [("email", &self.email), ("api", &self.api), ("problem", &self.problem)] {
-            if let Some(value) = value {
-                form.set(name, value.as_str());
-            }
-        }
-        DocumentRow {
-            kind: ACCOUNT,
+    pub(super) fn row(&self) -> AccountRow {
+        AccountRow {
             id: self.id.to_string(),
-            owner: self.subject.to_string(),
-            form: form.raw(),
+            subject: self.subject.to_string(),
+            provider: self.provider.to_string(),
+            name: self.name.clone(),
+            status: self.status.word().to_owned(),
+            problem: self.problem.clone(),
+            verified_at: self.verified_at,
+            is_default: self.is_default,
+            shared: self.shared,
+            scopes: self.scopes.clone(),
+            email: self.email.clone(),
+            details: self.details.clone(),
+            api: self.api.clone(),
+            token_expires_at: self.expires_at,
+            last_refresh: self.last_refresh,
+            permissions: self.permissions.form(),
             version: self.version,
             created_at: self.created_at,
-            expires_at: 0,
         }
     }
 

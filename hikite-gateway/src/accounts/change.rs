@@ -191,10 +191,10 @@ impl AccountStore {
         }
     }
 
-    /// Removes an account. The document goes first, so that nobody asks for its secrets any more.
+    /// Removes an account. Its row goes first, so that nobody asks for its secrets any more.
     pub async fn remove(&self, account: &Account) -> Result<(), Error> {
         let _change = self.change_lock.lock().await;
-        self.secret_store.store().take_document(super::ACCOUNT, &account.id, now_ms()).await?;
+        self.secret_store.store().accounts().take(&account.id, now_ms()).await?;
         self.secret_store.remove(&account.id, None).await?;
         self.read().await.map(drop)
     }
@@ -225,23 +225,23 @@ impl AccountStore {
             self.secret_store.set((&safe_of(provider), provider, CLIENT_SECRET), &Secret::hidden(secret)).await?;
         }
         let form = Object::default().with("client_id", client_id.unwrap_or_default());
-        self.secret_store.store().take_document(PROVIDER, provider, now_ms()).await?;
+        self.secret_store.store().documents().take(PROVIDER, provider, now_ms()).await?;
         let entry = DocumentRow {
             kind: PROVIDER,
             id: provider.to_owned(),
             owner: String::new(),
-            form: form.raw(),
+            document: form.raw(),
             version: 1,
             created_at: now_ms(),
             expires_at: 0,
         };
-        self.secret_store.store().put_document(&entry).await?;
+        self.secret_store.store().documents().put(&entry).await?;
         self.read().await.map(drop)
     }
 
     pub async fn remove_app(&self, provider: &str) -> Result<(), Error> {
         let _change = self.change_lock.lock().await;
-        let taken = self.secret_store.store().take_document(PROVIDER, provider, now_ms()).await?;
+        let taken = self.secret_store.store().documents().take(PROVIDER, provider, now_ms()).await?;
         self.secret_store.remove(&safe_of(provider), None).await?;
         self.read().await?;
         taken.map(drop).ok_or_else(|| Error::new(ErrorKind::NotFound, format!("No app is stored for `{provider}`.")))

@@ -119,12 +119,12 @@ impl AccountStore {
             kind: CONNECTION,
             id: id.clone(),
             owner: subject.to_owned(),
-            form: form.raw(),
+            document: form.raw(),
             version: 1,
             created_at: now,
             expires_at: now + LIFE_MS,
         };
-        self.secret_store.store().put_document(&entry).await?;
+        self.secret_store.store().documents().put(&entry).await?;
         let base = self.settings.load().public_url.clone();
         let url = format!("{base}/connect/{}?link={id}.{}", encode(provider), secret.expose());
         Ok(ConnectionLink { id, url: Secret::hidden(url), code, expires_at: now + LIFE_MS })
@@ -143,7 +143,7 @@ impl AccountStore {
             let attempts = form.get("tries").and_then(Raw::whole).unwrap_or(0) + 1;
             let form = form.with("tries", Raw::of(&attempts));
             let form = if attempts < CODE_ATTEMPTS_MAX { form } else { form.with("link", Raw::null()) };
-            if self.secret_store.store().change_document(&DocumentRow { form: form.raw(), ..entry }).await? {
+            if self.secret_store.store().documents().change(&DocumentRow { document: form.raw(), ..entry }).await? {
                 return if attempts < CODE_ATTEMPTS_MAX { Ok(false) } else { Err(invalid_link()) };
             }
         }
@@ -151,11 +151,11 @@ impl AccountStore {
 
     /// Returns the state of a connection that this subject started.
     pub async fn progress(&self, subject: &str, id: &str) -> Result<hikite_api::Connection, Error> {
-        let entry = self.secret_store.store().entry(CONNECTION, id, now_ms()).await?;
+        let entry = self.secret_store.store().documents().get(CONNECTION, id, now_ms()).await?;
         let entry = entry.filter(|entry| entry.owner == subject);
         let entry =
             entry.ok_or_else(|| Error::new(ErrorKind::NotFound, "This connection does not exist or has expired."))?;
-        let form = entry.form.object().unwrap_or_default();
+        let form = entry.document.object().unwrap_or_default();
         Ok(hikite_api::Connection {
             provider: form.text("provider").unwrap_or_default(),
             name: form.text("name").unwrap_or_default(),
@@ -191,7 +191,7 @@ impl AccountStore {
             .with("link", Raw::null())
             .with("state", hash(secret_of(&state)))
             .with("browser", hash(browser.0.expose()));
-        if !self.secret_store.store().change_document(&DocumentRow { form: form.raw(), ..entry }).await? {
+        if !self.secret_store.store().documents().change(&DocumentRow { document: form.raw(), ..entry }).await? {
             return Err(invalid_link());
         }
         Ok(self.authorize_url(&definition, &app.client_id, &state))
@@ -218,8 +218,8 @@ impl AccountStore {
         // Checked before the step is taken: if the user was removed meanwhile, the document is gone and the step fails.
         let holder = self.holder(&waiting.subject).await?;
         let taken =
-            DocumentRow { form: form.clone().with("step", EXCHANGING).with("state", Raw::null()).raw(), ..entry };
-        if !self.secret_store.store().change_document(&taken).await? {
+            DocumentRow { document: form.clone().with("step", EXCHANGING).with("state", Raw::null()).raw(), ..entry };
+        if !self.secret_store.store().documents().change(&taken).await? {
             return Err(invalid_link());
         }
         let outcome = self.connected(&waiting, &returned, holder).await;
@@ -232,8 +232,8 @@ impl AccountStore {
             Err(error) => form.with("step", FAILED).with("error", &*error.message),
         };
         let form = form.with("state", Raw::null()).with("browser", Raw::null());
-        let done = DocumentRow { form: form.raw(), version: taken.version + 1, ..taken };
-        self.secret_store.store().change_document(&done).await?;
+        let done = DocumentRow { document: form.raw(), version: taken.version + 1, ..taken };
+        self.secret_store.store().documents().change(&done).await?;
         outcome.map(|account| ConnectedAccount { waiting, account })
     }
 
@@ -304,8 +304,9 @@ impl AccountStore {
     /// Returns the document of a secret, if it is at this step and the secret is right.
     async fn at(&self, proof: &str, (step, field): (&str, &str)) -> Result<(DocumentRow, Object), Error> {
         let id = proof.split('.').next().unwrap_or_default();
-        let entry = self.secret_store.store().entry(CONNECTION, id, now_ms()).await?.ok_or_else(invalid_link)?;
-        let form = entry.form.object().ok_or_else(invalid_link)?;
+        let entry =
+            self.secret_store.store().documents().get(CONNECTION, id, now_ms()).await?.ok_or_else(invalid_link)?;
+        let form = entry.document.object().ok_or_else(invalid_link)?;
         let is_there = form.text("step").as_deref() == Some(step);
         let is_right = form.text(field).is_some_and(|kept| kept == hash(secret_of(proof)));
         if is_there && is_right { Ok((entry, form)) } else { Err(invalid_link()) }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hikite_core::json::Object;
-use hikite_store::DocumentRow;
+use hikite_store::{AccountRow, DocumentRow};
 
 use super::account::Account;
 
@@ -20,18 +20,18 @@ pub(super) struct AccountIndex {
 }
 
 impl AccountIndex {
-    pub(super) fn of(accounts: &[DocumentRow], apps: &[DocumentRow]) -> Self {
-        let accounts = accounts.iter().filter_map(Account::of).map(Arc::new).collect();
-        let apps = apps.iter().filter_map(|entry| Some((entry.id.clone(), entry.form.object()?))).collect();
+    pub(super) fn of(accounts: &[AccountRow], apps: &[DocumentRow]) -> Self {
+        let accounts = accounts.iter().map(|row| Arc::new(Account::of(row))).collect();
+        let apps = apps.iter().filter_map(|entry| Some((entry.id.clone(), entry.document.object()?))).collect();
         Self::build(accounts, apps)
     }
 
     /// Returns a copy with some accounts replaced by their stored state; `None` removes one.
-    pub(super) fn with(&self, changed: &[(&str, Option<DocumentRow>)]) -> Self {
+    pub(super) fn with(&self, changed: &[(&str, Option<AccountRow>)]) -> Self {
         let is_changed = |account: &&Arc<Account>| changed.iter().any(|(id, _)| **id == *account.id);
         let mut accounts: Vec<Arc<Account>> =
             self.accounts.iter().filter(|account| !is_changed(account)).cloned().collect();
-        let now = changed.iter().filter_map(|(_, entry)| Account::of(entry.as_ref()?));
+        let now = changed.iter().filter_map(|(_, row)| row.as_ref().map(Account::of));
         accounts.extend(now.map(Arc::new));
         accounts.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         Self::build(accounts, self.apps.clone())

@@ -5,8 +5,8 @@ use hikite_core::error::{Error, ErrorKind};
 use hikite_core::secret::Secret;
 use hikite_store::OwnerCheck;
 
+use super::AccountStore;
 use super::account::Account;
-use super::{ACCOUNT, AccountStore};
 use hikite_identity::{USER_ID, was_removed};
 use hikite_store::clock::now_ms;
 
@@ -37,7 +37,7 @@ impl AccountStore {
             return Err(owner_not_allowed());
         }
         self.secret_store.set((&account.id, &account.provider, field), secret).await?;
-        if store.put_owned_document(&account.entry(), holder).await? {
+        if store.accounts().put_owned(&account.row(), holder).await? {
             return Ok(true);
         }
         match self.owner_of(account).await? {
@@ -51,8 +51,8 @@ impl AccountStore {
     }
 
     async fn owner_of(&self, account: &Account) -> Result<Option<String>, Error> {
-        let entry = self.secret_store.store().entry(ACCOUNT, &account.id, now_ms()).await?;
-        Ok(entry.map(|entry| entry.owner))
+        let row = self.secret_store.store().accounts().get(&account.id, now_ms()).await?;
+        Ok(row.map(|row| row.subject))
     }
 }
 

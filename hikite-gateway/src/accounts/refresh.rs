@@ -224,17 +224,15 @@ impl AccountStore {
         }
     }
 
-    /// Changes the account document, with retries on conflict. Failures are logged only, because no call depends on it.
+    /// Changes the stored account, with retries on conflict. Failures are logged only, because no call depends on it.
     pub(super) async fn update_account(&self, account: &Account, change: impl Fn(&mut Account)) {
         let store = self.secret_store.store();
         let outcome = async {
             loop {
-                let Some(entry) = store.entry(super::ACCOUNT, &account.id, now_ms()).await? else {
-                    return Ok(());
-                };
-                let Some(mut now) = Account::of(&entry) else { return Ok(()) };
+                let Some(row) = store.accounts().get(&account.id, now_ms()).await? else { return Ok(()) };
+                let mut now = Account::of(&row);
                 change(&mut now);
-                if store.change_document(&now.entry()).await? {
+                if store.accounts().change(&now.row()).await? {
                     return self.read_store().await;
                 }
             }

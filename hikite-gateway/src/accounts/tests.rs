@@ -143,7 +143,7 @@ async fn put(accounts: &AccountStore, name: &str, expires_at: u64) -> Arc<Accoun
         version: 0,
     };
     accounts.secret_store.set((&account.id, "fake", OAUTH), &tokens.text()).await.expect("sealed");
-    assert!(accounts.secret_store.store().put_document(&account.entry()).await.expect("put"));
+    assert!(accounts.secret_store.store().accounts().put(&account.row()).await.expect("put"));
     accounts.read_store().await.expect("read");
     accounts.known.load().by_id(&account.id).expect("there")
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hikite_core::error::Error;
-use hikite_store::{ChangeSet, change_kind};
+use hikite_store::{ChangeSet, PinRow, Record, change_kind};
 
 use super::access::AccessAdmin;
 use super::pin::PinAdmin;
@@ -12,7 +12,6 @@ use super::tool::ToolAdmin;
 use crate::catalogs::Catalogs;
 use crate::freshness::Freshness;
 use crate::overrides::TEXT;
-use crate::pin::PIN;
 use crate::registry::RegistryStore;
 use crate::search::Search;
 use hikite_identity::People;
@@ -61,7 +60,7 @@ impl StoreSync {
 
     /// Reads only the changed kinds.
     async fn apply_changes(&self, changes: &ChangeSet) -> Result<(), Error> {
-        if changes.concern(&[PIN]) {
+        if changes.concern(&[PinRow::KIND]) {
             self.pins.read_store().await?;
         }
         if let Some(identity) = self.people.identity() {

@@ -160,18 +160,19 @@ impl ToolAdmin {
         let store = &self.registry.store;
         let (id, now) = (key.to_string(), now_ms());
         if text.is_empty() {
-            store.take_document(TEXT, &id, now).await?;
+            store.documents().take(TEXT, &id, now).await?;
             return Ok(());
         }
-        let form = text.object().with("module", &*key.module).with("tool", &*key.tool).raw();
+        let document = text.object().with("module", &*key.module).with("tool", &*key.tool).raw();
         loop {
-            let before = store.entry(TEXT, &id, now).await?;
+            let before = store.documents().get(TEXT, &id, now).await?;
             let version = before.as_ref().map_or(1, |before| before.version);
             let (kind, id, owner) = (TEXT, id.clone(), String::new());
-            let entry = DocumentRow { kind, id, owner, form: form.clone(), version, created_at: now, expires_at: 0 };
+            let entry =
+                DocumentRow { kind, id, owner, document: document.clone(), version, created_at: now, expires_at: 0 };
             let done = match before {
-                Some(_) => store.change_document(&entry).await?,
-                None => store.put_document(&entry).await?,
+                Some(_) => store.documents().change(&entry).await?,
+                None => store.documents().put(&entry).await?,
             };
             if done {
                 return Ok(());
@@ -181,9 +182,9 @@ impl ToolAdmin {
 
     /// Reads all overrides from the store.
     async fn read_overrides(&self) -> Result<TextOverrides, Error> {
-        let entries = self.registry.store.entries(TEXT, None, now_ms()).await?;
+        let entries = self.registry.store.documents().all(TEXT, None, now_ms()).await?;
         let read = |entry: &DocumentRow| {
-            let form = entry.form.object()?;
+            let form = entry.document.object()?;
             Some((ToolKey::new(form.text("module")?, form.text("tool")?), TextOverride::read(&form)))
         };
         Ok(entries.iter().filter_map(read).collect())

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::grant::{self, ACCESS, PROJECT};
 use super::login::milliseconds;
-use super::{GRANT, GRANT_ID, Identity, TokenTerms, target};
+use super::{GRANT_ID, Identity, TokenTerms, target};
 
 /// Tolerated clock difference between machines.
 const LEEWAY: Duration = Duration::from_secs(60);
@@ -85,7 +85,7 @@ impl Identity {
 
     /// Looks in the store for a grant that is unknown here. Returns `true` if it exists.
     pub async fn reload_grant(&self, id: &str) -> Result<bool, Error> {
-        if self.store.entry(GRANT, id, now_ms()).await?.is_none() {
+        if self.store.grants().get(id, now_ms()).await?.is_none() {
             return Ok(false);
         }
         self.read_store().await?;

@@ -12,14 +12,13 @@ use hikite_core::share::{Allowance, CallerTally, ShareHolder, Shares, SlotUsage}
 use hikite_core::suggestion;
 use hikite_core::time::rfc3339;
 use hikite_core::violation::{self, Violation};
-use hikite_store::DocumentRow;
+use hikite_store::ClientRow;
 use hikite_store::clock::now_ms;
-use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use super::login::milliseconds;
 use super::secret::id;
-use super::{CLIENT, GRANT, Identity, RedirectUri, TokenError, WellKnownClient, consent, grant, hash, secret};
+use super::{Identity, RedirectUri, TokenError, WellKnownClient, grant, hash, secret};
 
 const ID: &str = "hkc_";
 const SECRET: &str = "hks_";
@@ -46,8 +45,7 @@ pub(super) struct UnusedClients {
 }
 
 /// Origin of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientOrigin {
     /// Dynamic client registration.
     Registered,
@@ -55,6 +53,22 @@ pub enum ClientOrigin {
     Document,
     /// Created by an admin.
     Admin,
+}
+
+impl ClientOrigin {
+    const ALL: [Self; 3] = [Self::Registered, Self::Document, Self::Admin];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Registered => "registered",
+            Self::Document => "document",
+            Self::Admin => "admin",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|origin| origin.name() == name)
+    }
 }
 
 /// Approval state of a client.
@@ -136,9 +150,8 @@ impl NewClient {
     }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRecord {
-    #[serde(skip)]
     pub id: String,
     pub name: String,
     pub redirect_uris: Vec<String>,
@@ -150,12 +163,9 @@ pub struct ClientRecord {
     /// Grant for the client credentials flow.
     pub(super) grant: Option<String>,
     /// Time at which its metadata document was last fetched.
-    #[serde(default)]
     looked_up_at: u64,
     /// Address that it registered from or was first named from; empty once somebody has logged in with it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     from: String,
-    #[serde(skip)]
     pub created_at: u64,
 }
 
@@ -188,17 +198,33 @@ impl ClientRecord {
         self.looked_up_at > 0 && now_ms() < self.looked_up_at + milliseconds(span)
     }
 
-    fn of(entry: &DocumentRow) -> Option<Self> {
-        let client: Self = entry.form.decode().ok()?;
-        Some(Self { id: entry.id.clone(), created_at: entry.created_at, ..client })
+    /// Reads a client from the store; `None` if its origin is unknown.
+    fn of(row: &ClientRow) -> Option<Self> {
+        Some(Self {
+            id: row.id.clone(),
+            name: row.name.clone(),
+            redirect_uris: row.redirect_uris.clone(),
+            origin: ClientOrigin::parse(&row.origin)?,
+            secret: row.secret_hash.clone(),
+            approved: row.approved.clone(),
+            grant: row.grant_id.clone(),
+            looked_up_at: row.looked_up_at,
+            from: row.address.clone(),
+            created_at: row.created_at,
+        })
     }
 
-    fn entry(&self, version: u64, expires_at: u64) -> DocumentRow {
-        DocumentRow {
-            kind: CLIENT,
+    fn row(&self, version: u64, expires_at: u64) -> ClientRow {
+        ClientRow {
             id: self.id.clone(),
-            owner: String::new(),
-            form: Raw::of(self),
+            name: self.name.clone(),
+            origin: self.origin.name().to_owned(),
+            redirect_uris: self.redirect_uris.clone(),
+            approved: self.approved.clone(),
+            secret_hash: self.secret.clone(),
+            grant_id: self.grant.clone(),
+            looked_up_at: self.looked_up_at,
+            address: self.from.clone(),
             version,
             created_at: self.created_at,
             expires_at,
@@ -249,7 +275,7 @@ impl ClientRecord {
             .with("id", self.id.as_str())
             .with("name", self.name.as_str())
             .with("redirectUris", Raw::of(&self.redirect_uris))
-            .with("origin", Raw::of(&self.origin))
+            .with("origin", self.origin.name())
             .with("confidential", Raw::of(&self.is_confidential()))
             .with("clientCredentials", Raw::of(&self.is_own()))
             .with("status", status)
@@ -265,13 +291,12 @@ struct NewClientOrigin<'a> {
 
 impl Identity {
     pub async fn client(&self, id: &str) -> Result<Option<ClientRecord>, Error> {
-        Ok(self.store.entry(CLIENT, id, now_ms()).await?.as_ref().and_then(ClientRecord::of))
+        Ok(self.store.clients().get(id, now_ms()).await?.as_ref().and_then(ClientRecord::of))
     }
 
     /// Returns all clients, oldest first.
     pub async fn clients(&self) -> Result<Vec<ClientRecord>, Error> {
-        let entries = self.store.entries(CLIENT, None, now_ms()).await?;
-        Ok(entries.iter().filter_map(ClientRecord::of).collect())
+        Ok(self.store.clients().all(now_ms()).await?.iter().filter_map(ClientRecord::of).collect())
     }
 
     pub async fn client_object(&self, id: &str) -> Result<Raw, Error> {
@@ -293,11 +318,10 @@ impl Identity {
     /// Makes room for one more unused client: the oldest one is evicted if its address has used up its share or there
     /// are too many in all. Registration is always possible.
     async fn evict_unused_clients(&self, room: &ClientQuota) -> Result<(), Error> {
-        let entries = self.store.entries(CLIENT, None, now_ms()).await?;
+        let clients = self.store.clients().all(now_ms()).await?;
         let mut unused: Vec<(u64, String, ShareHolder)> = Vec::new();
-        for entry in entries.iter().filter(|entry| entry.expires_at > 0) {
-            let from = ClientRecord::of(entry).map(|client| client.from).unwrap_or_default();
-            unused.push((entry.created_at, entry.id.clone(), ShareHolder::unprivileged(from)));
+        for client in clients.into_iter().filter(|client| client.expires_at > 0) {
+            unused.push((client.created_at, client.id, ShareHolder::unprivileged(client.address)));
         }
         unused.sort_by_key(|(created_at, ..)| *created_at);
         let newest = (now_ms(), String::new(), ShareHolder::unprivileged(room.from.as_str()));
@@ -333,9 +357,9 @@ impl Identity {
     }
 
     async fn remove_unused(&self, id: &str, from: &str) -> Result<(), Error> {
-        let entry = self.store.entry(CLIENT, id, now_ms()).await?;
-        if entry.is_some_and(|entry| entry.expires_at > 0) {
-            self.store.take_document(CLIENT, id, now_ms()).await?;
+        let client = self.store.clients().get(id, now_ms()).await?;
+        if client.is_some_and(|client| client.expires_at > 0) {
+            self.store.clients().take(id, now_ms()).await?;
             tracing::info!(client = id, from, "an unused client registration is removed to make room for a new one");
         }
         Ok(())
@@ -373,21 +397,19 @@ impl Identity {
             created_at: now_ms(),
         };
         if let Some(scopes) = form.own {
-            let entry = grant::of_client(&client.id, scopes)?;
-            self.store.put_document(&entry).await?;
-            client.grant = Some(entry.id.clone());
-            if let Some(mark) = grant::mark(&entry) {
-                self.update_snapshot(|snapshot| snapshot.put_grant(&entry.id, mark)).await;
-            }
+            let grant = grant::of_client(&client.id, scopes)?;
+            self.store.grants().put(&grant).await?;
+            client.grant = Some(grant.id.clone());
+            self.update_snapshot(|snapshot| snapshot.put_grant(&grant)).await;
         }
-        self.store.put_document(&client.entry(0, expires_at)).await?;
+        self.store.clients().put(&client.row(0, expires_at)).await?;
         Ok((client, secret))
     }
 
     /// Stores a client from its metadata document; earlier approvals remain.
     pub async fn save_described_client(&self, client: ClientRecord, room: &ClientQuota) -> Result<ClientRecord, Error> {
         loop {
-            let before = self.store.entry(CLIENT, &client.id, now_ms()).await?;
+            let before = self.store.clients().get(&client.id, now_ms()).await?;
             let known = before.as_ref().and_then(ClientRecord::of);
             let (approved, from) = match known {
                 Some(known) => (known.approved, known.from),
@@ -398,9 +420,12 @@ impl Identity {
                 self.evict_unused_clients(room).await?;
             }
             let done = match before {
-                Some(entry) if entry.form == Raw::of(&next) => true,
-                Some(entry) => self.store.change_document(&next.entry(entry.version, entry.expires_at)).await?,
-                None => self.store.put_document(&next.entry(0, now_ms() + milliseconds(UNUSED_LIFETIME))).await?,
+                Some(before) => {
+                    let row =
+                        ClientRow { created_at: before.created_at, ..next.row(before.version, before.expires_at) };
+                    row == before || self.store.clients().change(&row).await?
+                }
+                None => self.store.clients().put(&next.row(0, now_ms() + milliseconds(UNUSED_LIFETIME))).await?,
             };
             if done {
                 return Ok(next);
@@ -410,13 +435,11 @@ impl Identity {
 
     /// Clears the expiry of a client after a user's first consent.
     pub(super) async fn mark_client_used(&self, id: &str) -> Result<(), Error> {
-        let entry = self.store.entry(CLIENT, id, now_ms()).await?;
-        if let Some(entry) = entry.filter(|entry| entry.expires_at > 0) {
-            // The address matters only while nobody has used the client.
-            let client = ClientRecord::of(&entry).map(|client| ClientRecord { from: String::new(), ..client });
-            let form = client.map_or_else(|| entry.form.clone(), |client| Raw::of(&client));
-            // On a conflict the next consent does this.
-            self.store.change_document(&DocumentRow { expires_at: 0, form, ..entry }).await?;
+        let client = self.store.clients().get(id, now_ms()).await?;
+        if let Some(client) = client.filter(|client| client.expires_at > 0) {
+            // The address matters only while nobody has used the client. On a conflict the next consent does this.
+            let used = ClientRow { expires_at: 0, address: String::new(), ..client };
+            self.store.clients().change(&used).await?;
         }
         Ok(())
     }
@@ -424,15 +447,15 @@ impl Identity {
     /// Approves all current redirect URIs of a client.
     pub async fn approve_client(&self, id: &str) -> Result<Raw, Error> {
         loop {
-            let entry = self.store.entry(CLIENT, id, now_ms()).await?.ok_or_else(|| no_client(id))?;
-            let mut client = ClientRecord::of(&entry).ok_or_else(|| no_client(id))?;
+            let row = self.store.clients().get(id, now_ms()).await?.ok_or_else(|| no_client(id))?;
+            let mut client = ClientRecord::of(&row).ok_or_else(|| no_client(id))?;
             for uri in &client.redirect_uris {
                 let place = RedirectUri::read(uri).map(|redirect| redirect.place()).unwrap_or_default();
                 if !client.approved.contains(&place) {
                     client.approved.push(place);
                 }
             }
-            if self.store.change_document(&client.entry(entry.version, 0)).await? {
+            if self.store.clients().change(&client.row(row.version, 0)).await? {
                 return Ok(client.object().raw());
             }
         }
@@ -440,16 +463,11 @@ impl Identity {
 
     /// Removes a client with its consents and grants.
     pub async fn remove_client(&self, id: &str) -> Result<(), Error> {
-        if self.store.take_document(CLIENT, id, now_ms()).await?.is_none() {
+        if self.store.clients().take(id, now_ms()).await?.is_none() {
             return Err(no_client(id));
         }
-        consent::forget(&self.store, id).await?;
-        let grants = self.store.entries(GRANT, None, now_ms()).await?;
-        let of_client = |entry: &&DocumentRow| grant::client_of(entry).as_deref() == Some(id);
-        let gone: Vec<String> = grants.iter().filter(of_client).map(|entry| entry.id.clone()).collect();
-        for grant in &gone {
-            self.store.take_document(GRANT, grant, now_ms()).await?;
-        }
+        self.store.consents().remove_of_client(id).await?;
+        let gone = self.store.grants().remove_of_client(id, None).await?;
         self.update_snapshot(|snapshot| snapshot.remove_grants(&gone)).await;
         Ok(())
     }

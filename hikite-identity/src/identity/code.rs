@@ -17,7 +17,7 @@ use subtle::ConstantTimeEq;
 
 use super::grant::{self, TokenHolder, TokenPair};
 use super::login::milliseconds;
-use super::{CODE, Identity, Replay, ResourceTarget, TokenError, TokenTerms, USED_CODE, hash, secret};
+use super::{CODE, Identity, Replay, ResourceTarget, TokenError, TokenTerms, USED_CODE, hash, read_scopes, secret};
 
 const LIFETIME: Duration = Duration::from_secs(60);
 /// Time for which a used code is remembered.
@@ -80,12 +80,12 @@ impl Identity {
             kind: CODE,
             id: hash(code.expose()),
             owner: ask.subject.to_owned(),
-            form: Raw::of(&kept),
+            document: Raw::of(&kept),
             version: 0,
             created_at: now,
             expires_at: now + milliseconds(LIFETIME),
         };
-        if !self.store.put_owned_document(&entry, Owner::User).await? {
+        if !self.store.documents().put_owned(&entry, Owner::User).await? {
             let error = Error::new(ErrorKind::Authentication, "This user is not allowed to log in.");
             return Err(error.hint("Ask the administrator of this server."));
         }
@@ -96,11 +96,11 @@ impl Identity {
     /// Exchanges a code for tokens.
     pub async fn redeem_code(&self, terms: &TokenTerms, code: CodeExchange<'_>) -> Result<TokenPair, TokenError> {
         let id = hash(code.code);
-        let Some(entry) = self.store.entry(CODE, &id, now_ms()).await? else {
+        let Some(entry) = self.store.documents().get(CODE, &id, now_ms()).await? else {
             return self.reject_replayed_code(&id).await;
         };
         let kept: StoredCode =
-            entry.form.decode().map_err(|_| TokenError::Grant("The authorization code is not valid."))?;
+            entry.document.decode().map_err(|_| TokenError::Grant("The authorization code is not valid."))?;
         if kept.client != code.client {
             return Err(TokenError::Grant("The authorization code was issued to another client."));
         }
@@ -113,7 +113,7 @@ impl Identity {
         if self.active_user(&entry.owner).await?.is_none() {
             return Err(TokenError::Grant("The user no longer exists."));
         }
-        let scopes = kept.scopes.iter().filter_map(|word| Scopes::parse(word)).fold(Scopes::NONE, Scopes::with);
+        let scopes = read_scopes(&kept.scopes);
         let project = code.target.within(kept.project.as_deref())?;
         let holder = TokenHolder { subject: &entry.owner, client: code.client, scopes, project };
         let (grant, pair) = grant::begin(&*self.keys().await?, terms, holder)?;
@@ -121,28 +121,24 @@ impl Identity {
             kind: USED_CODE,
             id: id.clone(),
             owner: entry.owner.clone(),
-            form: Raw::from(grant.id.as_str()),
+            document: Raw::from(grant.id.as_str()),
             version: 0,
             created_at: now_ms(),
             expires_at: now_ms() + milliseconds(REMEMBER_USED_FOR),
         };
-        let mark = grant::mark(&grant);
-        let grant_id = grant.id.clone();
-        if !self.store.exchange_document((CODE, &id), &[grant, used_code], Owner::User).await? {
+        if !self.store.grants().redeem((CODE, &id), &grant, &used_code).await? {
             return self.reject_replayed_code(&id).await;
         }
-        if let Some(mark) = mark {
-            self.update_snapshot(|snapshot| snapshot.put_grant(&grant_id, mark)).await;
-        }
+        self.update_snapshot(|snapshot| snapshot.put_grant(&grant)).await;
         Ok(pair)
     }
 
     async fn reject_replayed_code(&self, id: &str) -> Result<TokenPair, TokenError> {
         let why = "The authorization code is unknown, used or expired.";
-        let Some(used_code) = self.store.entry(USED_CODE, id, now_ms()).await? else {
+        let Some(used_code) = self.store.documents().get(USED_CODE, id, now_ms()).await? else {
             return Err(TokenError::Grant(why));
         };
-        let Some(grant) = used_code.form.text() else { return Err(TokenError::Grant(why)) };
+        let Some(grant) = used_code.document.text() else { return Err(TokenError::Grant(why)) };
         tracing::warn!(grant, "an authorization code was used twice; its grant is revoked");
         self.end_grant(&grant).await?;
         Err(TokenError::Replay(Replay { action: "code.replay", subject: used_code.owner, grant, why }))

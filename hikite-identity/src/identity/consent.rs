@@ -2,13 +2,12 @@
 //! answer of the user replaces earlier ones.
 
 use hikite_core::caller::Scopes;
-use hikite_core::error::Error;
-use hikite_core::json::{Object, Raw};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_store::clock::now_ms;
-use hikite_store::{DocumentRow, Store};
+use hikite_store::{ConsentRow, OwnerCheck};
 
 use super::secret::hash_of;
-use super::{CONSENT, Identity};
+use super::{Identity, read_scopes};
 
 /// The key of a consent.
 #[derive(Clone, Copy, Debug)]
@@ -33,52 +32,41 @@ impl Consent<'_> {
 impl Identity {
     /// Returns the scopes that the user has consented to, or none.
     pub async fn consented(&self, consent: Consent<'_>) -> Result<Scopes, Error> {
-        let entry = self.store.entry(CONSENT, &consent.id(), now_ms()).await?;
-        Ok(entry.map_or(Scopes::NONE, |entry| read(&entry)))
+        let stored = self.store.consents().get(&consent.id(), now_ms()).await?;
+        Ok(stored.map_or(Scopes::NONE, |stored| read_scopes(&stored.scopes)))
     }
 
     /// Stores a consent, replacing an earlier one.
     pub async fn consent(&self, consent: Consent<'_>, scopes: Scopes) -> Result<(), Error> {
         loop {
-            let before = self.store.entry(CONSENT, &consent.id(), now_ms()).await?;
-            let names: Vec<&str> = scopes.names().collect();
-            let mut form = Object::default().with("client", consent.client).with("scopes", Raw::of(&names));
-            if let Some(project) = consent.project {
-                form.set("project", project);
-            }
-            let form = form.raw();
-            let entry = DocumentRow {
-                kind: CONSENT,
+            let before = self.store.consents().get(&consent.id(), now_ms()).await?;
+            let next = ConsentRow {
                 id: consent.id(),
-                owner: consent.subject.to_owned(),
-                form,
-                version: before.as_ref().map_or(0, |entry| entry.version),
+                subject: consent.subject.to_owned(),
+                client: consent.client.to_owned(),
+                scopes: scopes.names().map(str::to_owned).collect(),
+                project: consent.project.map(str::to_owned),
+                version: before.as_ref().map_or(0, |before| before.version),
                 created_at: now_ms(),
-                expires_at: 0,
             };
             let done = match before {
-                Some(_) => self.store.change_document(&entry).await?,
-                None => self.store.put_document(&entry).await?,
+                Some(_) => self.store.consents().change(&next).await?,
+                None => self.put_consent(&next).await?,
             };
             if done {
                 return Ok(());
             }
         }
     }
-}
 
-/// Deletes all consents for a client.
-pub(super) async fn forget(store: &Store, client: &str) -> Result<(), Error> {
-    for entry in store.entries(CONSENT, None, now_ms()).await? {
-        if entry.form.object().and_then(|form| form.text("client")).as_deref() == Some(client) {
-            store.take_document(CONSENT, &entry.id, now_ms()).await?;
+    async fn put_consent(&self, consent: &ConsentRow) -> Result<bool, Error> {
+        if self.store.consents().put_owned(consent, OwnerCheck::User).await? {
+            return Ok(true);
         }
+        if self.store.consents().get(&consent.id, now_ms()).await?.is_some() {
+            return Ok(false);
+        }
+        let error = Error::new(ErrorKind::Authentication, "This user is not allowed to log in.");
+        Err(error.hint("Ask the administrator of this server."))
     }
-    Ok(())
-}
-
-fn read(entry: &DocumentRow) -> Scopes {
-    let words = entry.form.object().and_then(|form| form.get("scopes")?.decode::<Vec<String>>().ok());
-    let words = words.unwrap_or_default();
-    words.iter().filter_map(|word| Scopes::parse(word)).fold(Scopes::NONE, Scopes::with)
 }

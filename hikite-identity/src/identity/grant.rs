@@ -7,19 +7,17 @@ use std::time::Duration;
 
 use hikite_core::caller::Scopes;
 use hikite_core::error::{Error, ErrorKind};
-use hikite_core::json::Raw;
 use hikite_core::secret::Secret;
-use hikite_store::DocumentRow;
 use hikite_store::clock::now_ms;
+use hikite_store::{GrantRotation, GrantRow};
 use hikite_vault::{DataKey, SealedText, SecretContext, UnverifiedToken, WrappedKey};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::key::IdentityKeys;
 use super::login::milliseconds;
 use super::secret::{failed, id};
 use super::snapshot::GrantSummary;
-use super::{ClientRecord, GRANT, GRANT_ID, Identity, Replay, ResourceTarget, TokenError, TokenTerms, target};
+use super::{ClientRecord, GRANT_ID, Identity, Replay, ResourceTarget, TokenError, TokenTerms, read_scopes, target};
 
 const REFRESH: &str = "hkr_";
 /// Time in which a used refresh token returns the same answer.
@@ -40,37 +38,6 @@ pub struct TokenPair {
     /// Lifetime of the access token.
     pub expires_in: Duration,
     pub scopes: Scopes,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-struct StoredGrant {
-    client: String,
-    scopes: Vec<String>,
-    /// `true` for the client credentials grant.
-    #[serde(default)]
-    own: bool,
-    /// Number of refresh tokens so far; the last one is valid.
-    generation: u64,
-    #[serde(default)]
-    rotated_at: u64,
-    /// Wrapped key of this grant, after the id of the wrapping key.
-    key_id: String,
-    key: String,
-    /// Access token of the last rotation, sealed, with its scopes and expiry.
-    #[serde(default)]
-    last: Option<LastRotation>,
-    /// The only project that it is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    project: Option<String>,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-struct LastRotation {
-    access: String,
-    scopes: Vec<String>,
-    expires_at: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    project: Option<String>,
 }
 
 /// The receiver of a token, and its rights.
@@ -101,21 +68,15 @@ impl std::fmt::Debug for RefreshRequest<'_> {
     }
 }
 
-impl StoredGrant {
-    fn of(entry: &DocumentRow) -> Result<Self, TokenError> {
-        entry.form.decode().map_err(|_| TokenError::Grant("The grant cannot be read."))
-    }
-}
-
 /// Extracts the part of a grant that requests need.
-pub(super) fn mark(entry: &DocumentRow) -> Option<GrantSummary> {
-    let kept: StoredGrant = entry.form.decode().ok()?;
-    let own = kept.own.then(|| read_scopes(&kept.scopes));
-    Some(GrantSummary { subject: entry.owner.as_str().into(), expires_at: entry.expires_at, own })
+pub(super) fn summary(grant: &GrantRow) -> GrantSummary {
+    let own = grant.subject.is_none().then(|| read_scopes(&grant.scopes));
+    GrantSummary { subject: subject_of(grant).into(), expires_at: grant.expires_at, own }
 }
 
-pub(super) fn client_of(entry: &DocumentRow) -> Option<String> {
-    entry.form.decode::<StoredGrant>().ok().map(|kept| kept.client)
+/// Returns the subject of the tokens of a grant: the user, or the client that acts for itself.
+fn subject_of(grant: &GrantRow) -> String {
+    grant.subject.clone().unwrap_or_else(|| format!("{OF_CLIENT}{}", grant.client))
 }
 
 /// Creates a grant and its first token pair.
@@ -123,54 +84,44 @@ pub(super) fn begin(
     keys: &IdentityKeys,
     terms: &TokenTerms,
     holder: TokenHolder<'_>,
-) -> Result<(DocumentRow, TokenPair), TokenError> {
+) -> Result<(GrantRow, TokenPair), TokenError> {
     let TokenHolder { subject, client, scopes, project } = holder;
     let (id, now) = (id(GRANT_ID)?, now_ms());
     let WrappedKey { key_id, sealed } = keys.ring.wrap(&id, &DataKey::random().map_err(failed)?).map_err(failed)?;
-    let kept = StoredGrant {
+    let access = access(keys, terms, &id, holder, now)?;
+    let grant = GrantRow {
+        id,
+        subject: Some(subject.to_owned()),
         client: client.to_owned(),
         scopes: words(scopes),
-        own: false,
+        project: project.map(str::to_owned),
         generation: 1,
         rotated_at: now,
         key_id,
-        key: sealed.text().to_owned(),
+        sealed_key: sealed.text().to_owned(),
         last: None,
-        project: project.map(str::to_owned),
-    };
-    let access = access(keys, terms, &id, holder, now)?;
-    let refresh = Some(refresh_token(keys, &id, &kept));
-    let pair = TokenPair { access, refresh, expires_in: terms.access, scopes };
-    let entry = DocumentRow {
-        kind: GRANT,
-        id,
-        owner: subject.to_owned(),
-        form: Raw::of(&kept),
         version: 0,
         created_at: now,
         expires_at: now + milliseconds(terms.refresh),
     };
-    Ok((entry, pair))
+    let refresh = Some(refresh_token(keys, &grant));
+    let pair = TokenPair { access, refresh, expires_in: terms.access, scopes };
+    Ok((grant, pair))
 }
 
 /// Creates the grant of a client that acts for itself; it ends with the client.
-pub(super) fn of_client(client: &str, scopes: Scopes) -> Result<DocumentRow, Error> {
-    let kept = StoredGrant {
+pub(super) fn of_client(client: &str, scopes: Scopes) -> Result<GrantRow, Error> {
+    Ok(GrantRow {
+        id: id(GRANT_ID)?,
+        subject: None,
         client: client.to_owned(),
         scopes: words(scopes),
-        own: true,
+        project: None,
         generation: 0,
         rotated_at: 0,
         key_id: String::new(),
-        key: String::new(),
+        sealed_key: String::new(),
         last: None,
-        project: None,
-    };
-    Ok(DocumentRow {
-        kind: GRANT,
-        id: id(GRANT_ID)?,
-        owner: format!("{OF_CLIENT}{client}"),
-        form: Raw::of(&kept),
         version: 0,
         created_at: now_ms(),
         expires_at: 0,
@@ -200,33 +151,31 @@ impl Identity {
         let RefreshTokenClaims { id, generation, project } =
             shown.ok_or(TokenError::Grant("The refresh token was not issued by this server."))?;
         loop {
-            let entry = self.store.entry(GRANT, &id, now).await?;
-            let entry = entry.ok_or(TokenError::Grant("The grant has ended."))?;
-            let kept = StoredGrant::of(&entry)?;
-            if kept.client != client.id || kept.project != project {
+            let grant = self.store.grants().get(&id, now).await?;
+            let grant = grant.ok_or(TokenError::Grant("The grant has ended."))?;
+            if grant.client != client.id || grant.project != project {
                 return Err(TokenError::Grant("The refresh token was issued to another client."));
             }
-            if self.active_user(&entry.owner).await?.is_none() {
+            let subject = subject_of(&grant);
+            if self.active_user(&subject).await?.is_none() {
                 return Err(TokenError::Grant("The user no longer exists."));
             }
-            if generation + 1 == kept.generation && now <= kept.rotated_at + milliseconds(GRACE) {
-                return again(keys, &id, &kept, wanted.target, now);
+            if generation + 1 == grant.generation && now <= grant.rotated_at + milliseconds(GRACE) {
+                return again(keys, &grant, wanted.target, now);
             }
-            if generation != kept.generation {
+            if generation != grant.generation {
                 tracing::warn!(grant = id, "a used refresh token was sent again; its grant is revoked");
                 self.end_grant(&id).await?;
                 return Err(TokenError::Replay(Replay {
                     action: "refresh.replay",
-                    subject: entry.owner,
+                    subject,
                     grant: id,
                     why: "The refresh token was used before. Log in again.",
                 }));
             }
-            let (next, pair) = rotate(keys, terms, &entry, kept, wanted, now)?;
-            if self.store.change_document(&next).await? {
-                if let Some(mark) = mark(&next) {
-                    self.update_snapshot(|snapshot| snapshot.put_grant(&id, mark)).await;
-                }
+            let (next, pair) = rotate(keys, terms, grant, wanted, now)?;
+            if self.store.grants().change(&next).await? {
+                self.update_snapshot(|snapshot| snapshot.put_grant(&next)).await;
                 return Ok(pair);
             }
             // Another request rotated the token first; the next iteration returns its pair.
@@ -245,15 +194,15 @@ impl Identity {
             .grant
             .as_deref()
             .ok_or(TokenError::Client("This client may not use the client credentials grant."))?;
-        let entry = self.store.entry(GRANT, id, now_ms()).await?.ok_or(TokenError::Grant("The grant has ended."))?;
-        let all = read_scopes(&StoredGrant::of(&entry)?.scopes);
+        let grant = self.store.grants().get(id, now_ms()).await?.ok_or(TokenError::Grant("The grant has ended."))?;
+        let all = read_scopes(&grant.scopes);
         let scopes = wanted.unwrap_or(all);
         if !all.contains(scopes) {
             return Err(TokenError::Scope("The client is not allowed all of these scopes."));
         }
         let keys = &*self.keys().await?;
         let project = target.within(None)?;
-        let holder = TokenHolder { subject: &entry.owner, client: &client.id, scopes, project };
+        let holder = TokenHolder { subject: &subject_of(&grant), client: &client.id, scopes, project };
         let access = access(keys, terms, id, holder, now_ms())?;
         Ok(TokenPair { access, refresh: None, expires_in: terms.access, scopes })
     }
@@ -269,17 +218,14 @@ impl Identity {
         let Some(id) = read_refresh_token(keys, token).map(|shown| shown.id).or_else(of_access) else {
             return Ok(None);
         };
-        let Some(entry) = self.store.entry(GRANT, &id, now_ms()).await? else { return Ok(None) };
-        let kept = entry.form.decode::<StoredGrant>().ok();
-        if !kept.is_some_and(|kept| kept.client == client.id && !kept.own) {
-            return Ok(None);
-        }
+        let grant = self.store.grants().get(&id, now_ms()).await?.filter(|grant| grant.client == client.id);
+        let Some(subject) = grant.and_then(|grant| grant.subject) else { return Ok(None) };
         self.end_grant(&id).await?;
-        Ok(Some((entry.owner, id)))
+        Ok(Some((subject, id)))
     }
 
     pub(super) async fn end_grant(&self, id: &str) -> Result<(), Error> {
-        self.store.take_document(GRANT, id, now_ms()).await?;
+        self.store.grants().take(id, now_ms()).await?;
         self.update_snapshot(|snapshot| snapshot.remove_grants(&[id.to_owned()])).await;
         Ok(())
     }
@@ -289,60 +235,53 @@ impl Identity {
 fn rotate(
     keys: &IdentityKeys,
     terms: &TokenTerms,
-    entry: &DocumentRow,
-    kept: StoredGrant,
+    grant: GrantRow,
     wanted: RefreshRequest<'_>,
     now: u64,
-) -> Result<(DocumentRow, TokenPair), TokenError> {
-    let all = read_scopes(&kept.scopes);
+) -> Result<(GrantRow, TokenPair), TokenError> {
+    let all = read_scopes(&grant.scopes);
     let scopes = wanted.scopes.unwrap_or(all);
     if !all.contains(scopes) {
         return Err(TokenError::Scope("The user did not allow all of these scopes."));
     }
-    let project = wanted.target.within(kept.project.as_deref())?;
-    let generation = kept.generation + 1;
-    let holder = TokenHolder { subject: &entry.owner, client: &kept.client, scopes, project };
-    let access = access(keys, terms, &entry.id, holder, now)?;
-    let sealed = own_key(keys, &entry.id, &kept)?.seal(place(&entry.id, generation), &access);
-    let last = LastRotation {
+    let project = wanted.target.within(grant.project.as_deref())?;
+    let generation = grant.generation + 1;
+    let holder = TokenHolder { subject: &subject_of(&grant), client: &grant.client, scopes, project };
+    let access = access(keys, terms, &grant.id, holder, now)?;
+    let sealed = own_key(keys, &grant)?.seal(place(&grant.id, generation), &access);
+    let last = GrantRotation {
         access: sealed.map_err(failed)?.text().to_owned(),
         scopes: words(scopes),
         expires_at: now + milliseconds(terms.access),
         project: project.map(str::to_owned),
     };
-    let next = StoredGrant { generation, rotated_at: now, last: Some(last), ..kept };
-    let refresh = Some(refresh_token(keys, &entry.id, &next));
-    let pair = TokenPair { access, refresh, expires_in: terms.access, scopes };
     let expires_at = now + milliseconds(terms.refresh);
-    Ok((DocumentRow { form: Raw::of(&next), expires_at, ..entry.clone() }, pair))
+    let next = GrantRow { generation, rotated_at: now, last: Some(last), expires_at, ..grant };
+    let refresh = Some(refresh_token(keys, &next));
+    let pair = TokenPair { access, refresh, expires_in: terms.access, scopes };
+    Ok((next, pair))
 }
 
 /// Returns the pair of the last rotation, if it is for the same resource.
-fn again(
-    keys: &IdentityKeys,
-    id: &str,
-    kept: &StoredGrant,
-    target: ResourceTarget<'_>,
-    now: u64,
-) -> Result<TokenPair, TokenError> {
-    let last = kept.last.as_ref().ok_or(TokenError::Grant("The refresh token was used before."))?;
-    if target.within(kept.project.as_deref())? != last.project.as_deref() {
+fn again(keys: &IdentityKeys, grant: &GrantRow, target: ResourceTarget<'_>, now: u64) -> Result<TokenPair, TokenError> {
+    let last = grant.last.as_ref().ok_or(TokenError::Grant("The refresh token was used before."))?;
+    if target.within(grant.project.as_deref())? != last.project.as_deref() {
         return Err(TokenError::Target("The refresh token was just used for another resource."));
     }
-    let key = own_key(keys, id, kept)?;
+    let key = own_key(keys, grant)?;
     let sealed = SealedText::from_text(last.access.as_str());
-    let access = key.open(place(id, kept.generation), &sealed).map_err(failed)?;
+    let access = key.open(place(&grant.id, grant.generation), &sealed).map_err(failed)?;
     Ok(TokenPair {
         access,
-        refresh: Some(refresh_token(keys, id, kept)),
+        refresh: Some(refresh_token(keys, grant)),
         expires_in: Duration::from_millis(last.expires_at.saturating_sub(now)),
         scopes: read_scopes(&last.scopes),
     })
 }
 
-fn own_key(keys: &IdentityKeys, id: &str, kept: &StoredGrant) -> Result<DataKey, Error> {
-    let sealed = SealedText::from_text(kept.key.as_str());
-    keys.ring.unwrap(id, &WrappedKey { key_id: kept.key_id.clone(), sealed }).map_err(failed)
+fn own_key(keys: &IdentityKeys, grant: &GrantRow) -> Result<DataKey, Error> {
+    let sealed = SealedText::from_text(grant.sealed_key.as_str());
+    keys.ring.unwrap(&grant.id, &WrappedKey { key_id: grant.key_id.clone(), sealed }).map_err(failed)
 }
 
 fn place(id: &str, generation: u64) -> SecretContext<'_> {
@@ -351,9 +290,9 @@ fn place(id: &str, generation: u64) -> SecretContext<'_> {
 
 /// Derives the refresh token from the grant, its generation and its project alone, so that it can be derived again. A
 /// version without projects cannot read the token of one, and so cannot widen it.
-fn refresh_token(keys: &IdentityKeys, id: &str, kept: &StoredGrant) -> Secret {
-    let project = kept.project.as_ref().map(|project| format!(" {project}")).unwrap_or_default();
-    let payload = format!("{id} {}{project}", kept.generation);
+fn refresh_token(keys: &IdentityKeys, grant: &GrantRow) -> Secret {
+    let project = grant.project.as_ref().map(|project| format!(" {project}")).unwrap_or_default();
+    let payload = format!("{} {}{project}", grant.id, grant.generation);
     Secret::hidden(format!("{REFRESH}{}", keys.refresh.put(payload.as_bytes(), &[])))
 }
 
@@ -403,10 +342,6 @@ fn access(
 
 fn words(scopes: Scopes) -> Vec<String> {
     scopes.names().map(str::to_owned).collect()
-}
-
-fn read_scopes(words: &[String]) -> Scopes {
-    words.iter().filter_map(|word| Scopes::parse(word)).fold(Scopes::NONE, Scopes::with)
 }
 
 /// Validates the id of a grant and returns it in shared form.

@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::error::{Error, ErrorKind};
-use hikite_core::json::Raw;
 use hikite_core::secret::Secret;
 use hikite_store::clock::now_ms;
-use hikite_store::{DocumentRow, OwnerCheck};
+use hikite_store::{LoginRow, OwnerCheck};
 
 use super::user::User;
-use super::{Identity, LOGIN, hash, secret};
+use super::{Identity, hash, secret};
 
 const LIFETIME: Duration = Duration::from_secs(14 * 86_400);
 /// Age of the expiry at which it is written again, so that not every request writes.
@@ -43,29 +42,27 @@ impl Identity {
 
     async fn put_login(&self, user: &Arc<User>, holder: OwnerCheck) -> Result<Option<LoginSession>, Error> {
         let (secret, now) = (secret("")?, now_ms());
-        let entry = DocumentRow {
-            kind: LOGIN,
+        let login = LoginRow {
             id: hash(secret.expose()),
-            owner: user.subject.to_string(),
-            form: Raw::empty_object(),
+            subject: user.subject.to_string(),
             version: 0,
             created_at: now,
             expires_at: now + milliseconds(LIFETIME),
         };
-        let done = self.store.put_owned_document(&entry, holder).await?;
+        let done = self.store.logins().put_owned(&login, holder).await?;
         Ok(done.then(|| LoginSession { user: Arc::clone(user), secret, since: now }))
     }
 
     /// Returns the login of a cookie.
     pub async fn login(&self, cookie: &str) -> Result<Option<LoginSession>, Error> {
         let now = now_ms();
-        let Some(mut entry) = self.store.entry(LOGIN, &hash(cookie), now).await? else { return Ok(None) };
-        let Some(user) = self.active_user(&entry.owner).await? else { return Ok(None) };
-        if entry.expires_at.saturating_sub(now) < milliseconds(LIFETIME) - milliseconds(EXTEND_AFTER) {
-            entry.expires_at = now + milliseconds(LIFETIME);
-            self.store.change_document(&entry).await?;
+        let Some(mut login) = self.store.logins().get(&hash(cookie), now).await? else { return Ok(None) };
+        let Some(user) = self.active_user(&login.subject).await? else { return Ok(None) };
+        if login.expires_at.saturating_sub(now) < milliseconds(LIFETIME) - milliseconds(EXTEND_AFTER) {
+            login.expires_at = now + milliseconds(LIFETIME);
+            self.store.logins().change(&login).await?;
         }
-        Ok(Some(LoginSession { user, secret: Secret::hidden(cookie), since: entry.created_at }))
+        Ok(Some(LoginSession { user, secret: Secret::hidden(cookie), since: login.created_at }))
     }
 
     /// Returns a user who may log in, reading the store if another process may just have created them.
@@ -77,7 +74,7 @@ impl Identity {
     }
 
     pub async fn end_login(&self, cookie: &str) -> Result<(), Error> {
-        self.store.take_document(LOGIN, &hash(cookie), now_ms()).await?;
+        self.store.logins().take(&hash(cookie), now_ms()).await?;
         Ok(())
     }
 

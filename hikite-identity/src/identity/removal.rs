@@ -27,7 +27,7 @@ pub(super) fn of(user: &User) -> Option<DocumentRow> {
         kind: REMOVED,
         id: id_of(&user.subject),
         owner: String::new(),
-        form: form.raw(),
+        document: form.raw(),
         version: 0,
         created_at: now_ms(),
         expires_at: 0,
@@ -50,9 +50,9 @@ impl Identity {
 
     /// Returns the removed users, oldest first.
     pub async fn removal_objects(&self) -> Result<Vec<Raw>, Error> {
-        let entries = self.store.entries(REMOVED, None, now_ms()).await?;
+        let entries = self.store.documents().all(REMOVED, None, now_ms()).await?;
         let object = |entry: &DocumentRow| {
-            let form = entry.form.object().unwrap_or_default();
+            let form = entry.document.object().unwrap_or_default();
             let text = |member: &str| form.text(member).unwrap_or_default();
             Object::default()
                 .with("id", entry.id.as_str())
@@ -68,9 +68,9 @@ impl Identity {
 
     /// Lifts a removal, given its id or the user's former name. The person can then log in as a new user.
     pub async fn lift_removal(&self, named: &str) -> Result<(), Error> {
-        let entries = self.store.entries(REMOVED, None, now_ms()).await?;
+        let entries = self.store.documents().all(REMOVED, None, now_ms()).await?;
         let is_meant = |entry: &&DocumentRow| {
-            entry.id == named || entry.form.object().and_then(|form| form.text("name")).as_deref() == Some(named)
+            entry.id == named || entry.document.object().and_then(|form| form.text("name")).as_deref() == Some(named)
         };
         let mut meant = entries.iter().filter(is_meant);
         let unknown = || {
@@ -82,14 +82,14 @@ impl Identity {
             let error = Error::new(ErrorKind::Conflict, format!("More than one removed user was called `{named}`."));
             return Err(error.hint("Use the id that `hikite user removed` shows."));
         }
-        self.store.take_document(REMOVED, &entry.id, now_ms()).await?.ok_or_else(unknown)?;
+        self.store.documents().take(REMOVED, &entry.id, now_ms()).await?.ok_or_else(unknown)?;
         self.read_store().await
     }
 }
 
 /// Returns `true` if a federated user was removed, according to the store.
 pub async fn was_removed(store: &Store, subject: &str) -> Result<bool, Error> {
-    Ok(store.entry(REMOVED, &id_of(subject), now_ms()).await?.is_some())
+    Ok(store.documents().get(REMOVED, &id_of(subject), now_ms()).await?.is_some())
 }
 
 pub(super) fn id_of(subject: &str) -> String {

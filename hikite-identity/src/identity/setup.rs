@@ -32,7 +32,7 @@ impl Identity {
                 return Ok(None);
             }
             let now = self.store.now_ms().await?;
-            let before = self.store.entry(SETUP, ALL, now).await?;
+            let before = self.store.documents().get(SETUP, ALL, now).await?;
             let mut hashes = before.as_ref().filter(|_| !alone).map(hashes).unwrap_or_default();
             hashes.truncate(LINKS_MAX - 1);
             hashes.insert(0, hash(token.expose()));
@@ -40,16 +40,16 @@ impl Identity {
                 kind: SETUP,
                 id: ALL.into(),
                 owner: String::new(),
-                form: Raw::of(&hashes),
+                document: Raw::of(&hashes),
                 version: before.as_ref().map_or(0, |entry| entry.version),
                 created_at: now,
                 expires_at: now + milliseconds(LIFETIME),
             };
             let done = match before {
-                Some(_) => self.store.change_document(&entry).await?,
+                Some(_) => self.store.documents().change(&entry).await?,
                 None => {
-                    self.store.delete_expired_documents(now).await?;
-                    self.store.put_document(&entry).await?
+                    self.store.delete_expired(now).await?;
+                    self.store.documents().put(&entry).await?
                 }
             };
             if done {
@@ -65,7 +65,7 @@ impl Identity {
 
     /// Returns `true` if this is the token of a valid setup link.
     pub async fn is_setup_token(&self, token: &str) -> Result<bool, Error> {
-        let entry = self.store.entry(SETUP, ALL, now_ms()).await?;
+        let entry = self.store.documents().get(SETUP, ALL, now_ms()).await?;
         Ok(entry.is_some_and(|entry| hashes(&entry).contains(&hash(token))))
     }
 
@@ -106,7 +106,7 @@ impl Identity {
 }
 
 fn hashes(entry: &DocumentRow) -> Vec<String> {
-    entry.form.decode().unwrap_or_default()
+    entry.document.decode().unwrap_or_default()
 }
 
 fn link_invalid() -> Error {

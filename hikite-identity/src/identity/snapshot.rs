@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use hikite_core::caller::Scopes;
-use hikite_store::{DocumentRow, UserRow};
+use hikite_store::{DocumentRow, GrantRow, UserRow};
 
 use super::user::User;
 use super::{grant, removal};
@@ -31,16 +31,14 @@ pub(super) struct GrantSummary {
 }
 
 impl IdentitySnapshot {
-    pub(super) fn of(users: &[UserRow], grants: &[DocumentRow], removed: &[DocumentRow]) -> Self {
+    pub(super) fn of(users: &[UserRow], grants: &[GrantRow], removed: &[DocumentRow]) -> Self {
         let removed = removed.iter().map(|entry| entry.id.clone()).collect();
         let mut snapshot = Self { removed, ..Self::default() };
         for user in users.iter().filter_map(User::of) {
             snapshot.put_user(Arc::new(user));
         }
-        for entry in grants {
-            if let Some(mark) = grant::mark(entry) {
-                snapshot.put_grant(&entry.id, mark);
-            }
+        for grant in grants {
+            snapshot.put_grant(grant);
         }
         snapshot
     }
@@ -74,8 +72,8 @@ impl IdentitySnapshot {
         !self.removed.is_empty() && self.removed.contains(&removal::id_of(subject))
     }
 
-    pub(super) fn put_grant(&mut self, id: &str, mark: GrantSummary) {
-        self.grants.insert(id.into(), mark);
+    pub(super) fn put_grant(&mut self, grant: &GrantRow) {
+        self.grants.insert(grant.id.as_str().into(), grant::summary(grant));
     }
 
     pub(super) fn remove_grants(&mut self, ids: &[String]) {

@@ -272,6 +272,6 @@ async fn a_password_that_is_changed_between_look_and_login_opens_nothing() {
     other.change_user("alice", &locked, UserAuthority::Owner, None).await.expect("swept");
     other.remove_user("alice", None, UserAuthority::Owner).await.expect("removed");
     assert!(identity.begin_login(&seen).await.is_err(), "removed");
-    let left = identity.store.entries(LOGIN, Some(&seen.subject), 0).await.expect("a store");
+    let left = identity.store.logins().of_subject(&seen.subject, 0).await.expect("a store");
     assert!(left.is_empty(), "{left:?}");
 }

@@ -234,21 +234,38 @@ async fn a_grant_that_ends_elsewhere_is_told_to_whoever_has_something_open() {
     let store = Store::open(&StoreUrl::memory()).await.expect("a store");
     let people = People::new(store.clone());
     people.read_store().await.expect("read");
-    let entry = |kind| hikite_store::DocumentRow {
-        kind,
-        id: format!("{kind}-1"),
-        owner: "usr_a".into(),
-        form: Raw::empty_object(),
+    let document = hikite_store::DocumentRow {
+        kind: "code",
+        id: "code-1".into(),
+        owner: String::new(),
+        document: Raw::empty_object(),
         version: 1,
         created_at: 1,
         expires_at: 0,
     };
-    for (kind, is_told) in [("login", false), ("grant", true)] {
-        store.put_document(&entry(kind)).await.expect("put");
-        people.read_store().await.expect("read");
-        let changes = people.changes();
-        store.take_document(kind, &format!("{kind}-1"), 2).await.expect("taken");
-        people.read_store().await.expect("read");
-        assert_eq!(changes.has_changed().expect("open"), is_told, "{kind}");
-    }
+    let grant = hikite_store::GrantRow {
+        id: "grant-1".into(),
+        subject: None,
+        client: "c".into(),
+        scopes: Vec::new(),
+        project: None,
+        generation: 0,
+        rotated_at: 0,
+        key_id: String::new(),
+        sealed_key: String::new(),
+        last: None,
+        version: 1,
+        created_at: 1,
+        expires_at: 0,
+    };
+    store.documents().put(&document).await.expect("put");
+    store.grants().put(&grant).await.expect("put");
+    people.read_store().await.expect("read");
+    let changes = people.changes();
+    assert!(store.documents().take("code", "code-1", 2).await.expect("taken").is_some());
+    people.read_store().await.expect("read");
+    assert!(!changes.has_changed().expect("open"), "a code ends nothing");
+    assert!(store.grants().take("grant-1", 2).await.expect("taken").is_some());
+    people.read_store().await.expect("read");
+    assert!(changes.has_changed().expect("open"));
 }

@@ -4,11 +4,11 @@
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
-use hikite_store::DocumentRow;
 use hikite_store::clock::now_ms;
+use hikite_store::{AccountRow, DocumentRow, Record};
 use hikite_vault::{Password, VaultError, open_backup, seal_backup};
 
-use super::{SecretStore, refused};
+use super::{SecretStore, account, refused};
 
 /// Counts of restored secrets and documents, and of existing ones that were left alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub struct RestoreSummary {
 }
 
 impl SecretStore {
-    /// Exports all secrets and the documents of these kinds under a passphrase. The key derivation is deliberately
-    /// slow.
+    /// Exports all secrets, the accounts and the documents of these kinds under a passphrase. The key derivation is
+    /// deliberately slow.
     pub async fn export(&self, passphrase: Password, kinds: &[&'static str]) -> Result<String, Error> {
         let mut secrets = Vec::new();
         for row in self.store.vault_secrets().await? {
@@ -29,15 +29,21 @@ impl SecretStore {
             secrets.push(Raw::of(&place));
         }
         let mut forms = Vec::new();
+        let form = |kind: &str, (id, owner): (&str, &str), created_at: u64, document: Raw| {
+            Object::default()
+                .with("kind", kind)
+                .with("id", id)
+                .with("owner", owner)
+                .with("created_at", Raw::of(&created_at))
+                .with("form", document)
+                .raw()
+        };
+        for row in self.store.accounts().all(now_ms()).await? {
+            forms.push(form(AccountRow::KIND, (&row.id, &row.subject), row.created_at, account::document(&row)));
+        }
         for kind in kinds {
-            for entry in self.store.entries(kind, None, now_ms()).await? {
-                let form = Object::default()
-                    .with("kind", entry.kind)
-                    .with("id", entry.id.as_str())
-                    .with("owner", entry.owner.as_str())
-                    .with("created_at", Raw::of(&entry.created_at))
-                    .with("form", entry.form);
-                forms.push(form.raw());
+            for entry in self.store.documents().all(kind, None, now_ms()).await? {
+                forms.push(form(entry.kind, (&entry.id, &entry.owner), entry.created_at, entry.document));
             }
         }
         let whole = Object::default().with("secrets", Raw::array(&secrets)).with("forms", Raw::array(&forms));
@@ -69,20 +75,21 @@ impl SecretStore {
             restored.secrets += 1;
         }
         for form in items("forms").iter().filter_map(Raw::object) {
-            let kind = kinds.iter().find(|kind| form.text("kind").as_deref() == Some(kind));
-            let (Some(kind), Some(id), Some(body)) = (kind, form.text("id"), form.get("form")) else {
-                continue;
+            let (Some(id), Some(body)) = (form.text("id"), form.get("form")) else { continue };
+            let owner = form.text("owner").unwrap_or_default();
+            let created_at = form.get("created_at").and_then(|at| at.decode().ok()).unwrap_or_default();
+            let kind = form.text("kind").unwrap_or_default();
+            let is_new = if kind == AccountRow::KIND {
+                let account = body.object().and_then(|body| account::read(id, owner, &body, created_at));
+                let Some(account) = account else { continue };
+                self.restore_account(account, replace).await?
+            } else {
+                let Some(kind) = kinds.iter().find(|known| **known == kind) else { continue };
+                let document = body.copied();
+                let entry = DocumentRow { kind, id, owner, document, version: 1, created_at, expires_at: 0 };
+                self.restore_document(entry, replace).await?
             };
-            let entry = DocumentRow {
-                kind,
-                id,
-                owner: form.text("owner").unwrap_or_default(),
-                form: body.copied(),
-                version: 1,
-                created_at: form.get("created_at").and_then(|at| at.decode().ok()).unwrap_or_default(),
-                expires_at: 0,
-            };
-            if self.restore_document(entry, replace).await? {
+            if is_new {
                 restored.forms += 1;
             } else {
                 restored.kept += 1;
@@ -91,21 +98,39 @@ impl SecretStore {
         Ok(restored)
     }
 
+    async fn restore_account(&self, account: AccountRow, replace: bool) -> Result<bool, Error> {
+        loop {
+            if self.store.accounts().put(&account).await? {
+                return Ok(true);
+            }
+            let there = self.store.accounts().get(&account.id, now_ms()).await?;
+            if there.is_some() && !replace {
+                return Ok(false);
+            }
+            if let Some(there) = there {
+                let changed = AccountRow { version: there.version, ..account.clone() };
+                if self.store.accounts().change(&changed).await? {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
     async fn restore_document(&self, entry: DocumentRow, replace: bool) -> Result<bool, Error> {
         let now = self.store.now_ms().await?;
         loop {
-            if self.store.put_document(&entry).await? {
+            if self.store.documents().put(&entry).await? {
                 return Ok(true);
             }
-            match self.store.entry(entry.kind, &entry.id, now).await? {
+            match self.store.documents().get(entry.kind, &entry.id, now).await? {
                 Some(_) if !replace => return Ok(false),
                 Some(there) => {
                     let changed = DocumentRow { version: there.version, ..entry.clone() };
-                    if self.store.change_document(&changed).await? {
+                    if self.store.documents().change(&changed).await? {
                         return Ok(true);
                     }
                 }
-                None => drop(self.store.delete_expired_documents(now).await?),
+                None => drop(self.store.delete_expired(now).await?),
             }
         }
     }

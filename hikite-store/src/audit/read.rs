@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::query::{AuditCondition, AuditQuery, SequenceRange};
 use super::trim::end;
-use crate::control::{shown, stored};
 use crate::error::StoreError;
+use crate::schema::{shown, stored};
 use crate::store::Store;
 
 /// Time after which an incomplete page is returned.

@@ -10,8 +10,8 @@ use sqlx::{AnyConnection, Row};
 use super::values;
 use crate::clock::{self, ClockJump, MachineClock};
 use crate::connect::DatabaseEngine;
-use crate::control::{shown, stored};
 use crate::error::StoreError;
+use crate::schema::{shown, stored};
 use crate::store::Store;
 use crate::table::AUDIT;
 

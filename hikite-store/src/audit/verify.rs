@@ -8,8 +8,8 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
 use super::trim;
-use crate::control::{shown, stored};
 use crate::error::{StoreError, StoreFault};
+use crate::schema::{shown, stored};
 use crate::store::Store;
 use crate::table::AUDIT;
 

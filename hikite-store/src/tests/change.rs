@@ -4,9 +4,9 @@ use hikite_core::json::Raw;
 use serde_json::json;
 use sqlx::Executor;
 
-use super::{TestStore, key, tool};
+use super::{TestStore, key, rows, tool};
 use crate::change::LOG_SINCE;
-use crate::{ChangeSet, DocumentRow, ProjectRow, RowChange, Store, TokenRow, UserRow};
+use crate::{ChangeSet, ProjectRow, RowChange, Store, TokenRow, UserRow};
 
 fn project(name: &str) -> ProjectRow {
     ProjectRow { name: name.into(), form: Raw::of(&json!({ "members": ["alice"] })), created_at: 1 }
@@ -33,12 +33,6 @@ fn user(name: &str) -> UserRow {
     }
 }
 
-fn account(id: &str, owner: &str) -> DocumentRow {
-    let form = Raw::of(&json!({ "provider": "notion", "name": id }));
-    let (id, owner) = (id.into(), owner.into());
-    DocumentRow { kind: "account", id, owner, form, version: 1, created_at: 1, expires_at: 0 }
-}
-
 /// Returns the changes since a revision, as text.
 async fn since(store: &Store, known: &mut i64) -> Vec<String> {
     let changes = store.changes_since(*known).await.expect("read");
@@ -63,7 +57,7 @@ async fn every_change_says_what_it_touched() {
         store.put_token(&token("t1", "work", "usr_bob")).await.expect("put");
         assert_eq!(since(&store, &mut known).await, ["project work", "token t1"]);
         store.put_user(&user("bob"), None).await.expect("put");
-        store.put_document(&account("a1", "usr_bob")).await.expect("put");
+        store.accounts().put(&rows::account("a1", "usr_bob")).await.expect("put");
         store.set_switch(&key("x"), false).await.expect("switched");
         store.put_registered_tool(&tool("y", 1), false).await.expect("registered");
         let all = ["account a1", "registered-tool ", "tool-switch ", "users usr_bob"];

@@ -6,11 +6,11 @@ use hikite_core::json::Raw;
 use serde_json::json;
 
 use super::TestStore;
-use crate::{DocumentRow, OwnerCheck};
+use crate::DocumentRow;
 
 fn entry(id: &str, owner: &str, created_at: u64, expires_at: u64) -> DocumentRow {
-    let form = Raw::of(&json!({ "id": id }));
-    DocumentRow { kind: "login", id: id.into(), owner: owner.into(), form, version: 1, created_at, expires_at }
+    let document = Raw::of(&json!({ "id": id }));
+    DocumentRow { kind: "code", id: id.into(), owner: owner.into(), document, version: 1, created_at, expires_at }
 }
 
 #[tokio::test]
@@ -18,33 +18,18 @@ async fn a_form_is_changed_by_who_knows_its_version() {
     for place in TestStore::both() {
         let store = place.open().await;
         let first = entry("a", "alice", 1, 0);
-        assert!(store.put_document(&first).await.expect("put"));
-        assert!(!store.put_document(&first).await.expect("refused"), "it is there");
-        assert_eq!(store.entry("login", "a", 9).await.expect("read"), Some(first.clone()));
-        assert_eq!(store.entry("grant", "a", 9).await.expect("read"), None, "another kind");
+        assert!(store.documents().put(&first).await.expect("put"));
+        assert!(!store.documents().put(&first).await.expect("refused"), "it is there");
+        assert_eq!(store.documents().get("code", "a", 9).await.expect("read"), Some(first.clone()));
+        assert_eq!(store.documents().get("grant", "a", 9).await.expect("read"), None, "another kind");
         let changed = DocumentRow { owner: "bob".into(), expires_at: 50, ..first.clone() };
-        assert!(store.change_document(&changed).await.expect("changed"));
-        assert!(!store.change_document(&first).await.expect("refused"), "in another version by now");
-        let found = store.entry("login", "a", 9).await.expect("read").expect("there");
+        assert!(store.documents().change(&changed).await.expect("changed"));
+        assert!(!store.documents().change(&first).await.expect("refused"), "in another version by now");
+        let found = store.documents().get("code", "a", 9).await.expect("read").expect("there");
         assert_eq!((found.version, found.owner.as_str(), found.expires_at), (2, "bob", 50));
-        assert_eq!(store.entry("login", "a", 50).await.expect("read"), None, "over");
-        assert_eq!(store.entry("login", "a\0", 9).await.expect("read"), None);
+        assert_eq!(store.documents().get("code", "a", 50).await.expect("read"), None, "over");
+        assert_eq!(store.documents().get("code", "a\0", 9).await.expect("read"), None);
         assert_eq!(store.revision().await.expect("read"), 2);
-    }
-}
-
-#[tokio::test]
-async fn of_many_that_are_put_in_at_once_those_that_are_there_stay_as_they_are() {
-    for place in TestStore::both() {
-        let store = place.open().await;
-        assert!(store.put_document(&entry("a", "alice", 1, 0)).await.expect("put"));
-        let many = [entry("a", "bob", 2, 0), entry("b", "bob", 2, 0), entry("b", "eve", 3, 0)];
-        assert_eq!(store.put_new_documents(&many).await.expect("put"), 1);
-        let owners = store.entries("login", None, 9).await.expect("read");
-        assert_eq!(owners.iter().map(|entry| entry.owner.as_str()).collect::<Vec<_>>(), ["alice", "bob"]);
-        let before = store.revision().await.expect("read");
-        assert_eq!(store.put_new_documents(&many).await.expect("put"), 0);
-        assert_eq!(store.revision().await.expect("read"), before, "nothing changed");
     }
 }
 
@@ -52,26 +37,20 @@ async fn of_many_that_are_put_in_at_once_those_that_are_there_stay_as_they_are()
 async fn what_may_be_used_once_is_used_by_one() {
     for place in TestStore::both() {
         let store = place.open().await;
-        assert!(store.put_document(&entry("code", "alice", 1, 100)).await.expect("put"));
-        assert!(store.put_document(&entry("late", "alice", 1, 10)).await.expect("put"));
-        let takers = (0..20).map(|_| store.take_document("login", "code", 50));
+        assert!(store.documents().put(&entry("code", "alice", 1, 100)).await.expect("put"));
+        assert!(store.documents().put(&entry("late", "alice", 1, 10)).await.expect("put"));
+        let documents = store.documents();
+        let takers = (0..20).map(|_| documents.take("code", "code", 50));
         let got = futures_util::future::join_all(takers).await;
         let got: Vec<_> = got.into_iter().filter_map(|taken| taken.expect("taken")).collect();
         assert_eq!(got, [entry("code", "alice", 1, 100)]);
-        assert_eq!(store.take_document("login", "late", 50).await.expect("read"), None, "its time was over");
-        let new = [entry("x", "alice", 2, 0), entry("y", "alice", 2, 0)];
-        assert!(
-            !store.exchange_document(("login", "code"), &new, OwnerCheck::Anybody).await.expect("refused"),
-            "it was taken"
-        );
-        assert_eq!(store.entries("login", Some("alice"), 50).await.expect("read"), []);
-        assert!(store.exchange_document(("login", "late"), &new, OwnerCheck::Anybody).await.expect("exchanged"));
-        assert_eq!(store.entries("login", Some("alice"), 50).await.expect("read"), new);
-        assert_eq!(store.entries("login", Some("bob"), 50).await.expect("read"), []);
-        assert_eq!(store.entries("login", None, 50).await.expect("read").len(), 2);
-        assert_eq!(store.remove_documents("login", "alice").await.expect("removed"), 2);
-        assert!(store.put_document(&entry("late", "alice", 1, 10)).await.expect("put"));
-        assert_eq!(store.delete_expired_documents(10).await.expect("swept"), 1);
+        assert_eq!(store.documents().take("code", "late", 50).await.expect("read"), None, "its time was over");
+        assert!(store.documents().put(&entry("x", "alice", 2, 0)).await.expect("put"));
+        assert_eq!(store.documents().all("code", Some("alice"), 50).await.expect("read"), [entry("x", "alice", 2, 0)]);
+        assert_eq!(store.documents().all("code", Some("bob"), 50).await.expect("read"), []);
+        assert_eq!(store.documents().remove_of("code", "alice").await.expect("removed"), 2, "expired or not");
+        assert!(store.documents().put(&entry("late", "alice", 1, 10)).await.expect("put"));
+        assert_eq!(store.delete_expired(10).await.expect("swept"), 1);
         assert_eq!(store.check().await.expect("checked"), [""; 0]);
     }
 }

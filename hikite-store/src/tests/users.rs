@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 use hikite_core::json::Raw;
 use serde_json::{Value, json};
 
-use super::TestStore;
-use crate::{DocumentRow, OwnerCheck, ProjectRow, Store, StoreUrl, TokenRow, UserRow, VaultKeyRow, VaultSecretRow};
+use super::old_node::OldNode;
+use super::{TestStore, rows};
+use crate::{
+    AccessKind, DocumentRow, GrantRow, OwnerCheck, ProjectRow, Store, StoreUrl, TokenRow, UserRow, VaultKeyRow,
+    VaultSecretRow,
+};
 
 /// The version of the first release, which has no table of users.
 const BEFORE: i64 = 5;
 
-fn user(id: &str, name: &str) -> UserRow {
+pub(super) fn user(id: &str, name: &str) -> UserRow {
     UserRow {
         id: format!("usr_{id}"),
         name: name.into(),
@@ -31,7 +35,7 @@ fn entry(kind: &'static str, id: &str, owner: &str, form: &Value) -> DocumentRow
         kind,
         id: id.into(),
         owner: owner.into(),
-        form: Raw::of(form),
+        document: Raw::of(form),
         version: 1,
         created_at: 7,
         expires_at: 0,
@@ -43,9 +47,8 @@ async fn names(store: &Store) -> Vec<String> {
 }
 
 /// Returns a user as the previous version sees it.
-async fn mirror(store: &Store, name: &str) -> Option<(String, Value, u64)> {
-    let entry = store.entry("user", name, 9).await.expect("read");
-    entry.map(|entry| (entry.owner, entry.form.value(), entry.version))
+async fn mirror(store: &Store, name: &str) -> Option<(String, Value, i64)> {
+    OldNode(store).get(("user", name)).await.map(|row| (row.owner, row.form, row.version))
 }
 
 #[tokio::test]
@@ -93,18 +96,13 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
     for place in TestStore::both() {
         let store = place.open().await;
         let form = json!({ "role": "member", "password": null, "permissions": null });
-        assert!(store.put_document(&entry("user", "alice", "alice", &form)).await.expect("made by the other"));
+        let old = OldNode(&store);
+        assert!(old.put(("user", "alice"), "alice", &form.to_string()).await);
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
         let alice = store.user("alice").await.expect("read").expect("there");
         assert!(alice.id.starts_with("usr_") && alice.subject == "alice", "{alice:?}");
         let changed = json!({ "role": "admin", "password": "h", "permissions": { "deny": ["x"] }, "disabled": true });
-        let there = store.entry("user", "alice", 9).await.expect("read").expect("there");
-        assert!(
-            store
-                .change_document(&DocumentRow { form: Raw::of(&changed), ..there })
-                .await
-                .expect("changed by the other")
-        );
+        assert!(old.change(("user", "alice"), 1, &changed).await);
         let lost = UserRow { role: "owner".into(), ..alice.clone() };
         assert!(!store.change_users(&[(lost, "alice".into())]).await.expect("the other was first"));
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
@@ -114,7 +112,7 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
         assert!(
             store.change_users(&[(UserRow { name: "alicia".into(), ..now }, "alice".into())]).await.expect("changed")
         );
-        assert!(store.put_document(&entry("user", "alice", "alice", &form)).await.expect("made by the other"));
+        assert!(old.put(("user", "alice"), "alice", &form.to_string()).await);
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
         let second = store.user("alice").await.expect("read").expect("there");
         assert_ne!(second.subject, "alice");
@@ -128,7 +126,7 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
             expires_at: 0,
         };
         assert!(store.put_token(&token).await.expect("put"));
-        store.take_document("user", "alicia", 9).await.expect("removed by the other");
+        assert!(old.take(("user", "alicia")).await);
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
         assert_eq!(names(&store).await, ["alice"]);
         assert_eq!(store.tokens().await.expect("read"), [], "and the token with its user");
@@ -145,13 +143,10 @@ async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
         let (alice, bob) = (user("1", "alice"), user("2", "bob"));
         for one in [&alice, &bob] {
             assert!(store.put_user(one, None).await.expect("put"));
-            let form = json!({ "provider": "p", "name": "work", "default": true });
-            store.put_document(&entry("account", &format!("of-{}", one.name), &one.subject, &form)).await.expect("put");
-            store
-                .put_document(&entry("login", &format!("of-{}", one.name), &one.subject, &json!({})))
-                .await
-                .expect("put");
             let account = format!("of-{}", one.name);
+            assert!(store.accounts().put(&rows::account(&account, &one.subject)).await.expect("put"));
+            assert!(store.logins().put(&rows::login(&account, &one.subject)).await.expect("put"));
+            assert!(store.documents().put(&entry("code", &account, &one.subject, &json!({}))).await.expect("put"));
             let key = VaultKeyRow { account: account.clone(), key_id: "k".into(), sealed: "s".into() };
             store.put_vault_key(&key).await.expect("put");
             let secret =
@@ -164,20 +159,22 @@ async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
         let removal = entry("removed", "rmv_1", "", &json!({}));
         assert!(store.remove_user(&alice, heir, Some(&removal)).await.expect("removed"));
         assert!(!store.remove_user(&alice, heir, None).await.expect("gone"));
-        let accounts = store.entries("account", None, 9).await.expect("read");
-        let facts: Vec<(String, String, Value)> =
-            accounts.into_iter().map(|entry| (entry.id, entry.owner, entry.form.value()["name"].clone())).collect();
-        let of_bob = ("of-bob".to_owned(), "usr_2".to_owned(), json!("work"));
+        let accounts = store.accounts().all(9).await.expect("read");
+        let facts: Vec<(String, String, String, bool)> =
+            accounts.into_iter().map(|row| (row.id, row.subject, row.name, row.is_default)).collect();
+        let of_bob = ("of-bob".to_owned(), "usr_2".to_owned(), "work".to_owned(), true);
         let (expected, keys, member) = if has_heir {
-            (vec![("of-alice".into(), "usr_2".into(), json!("work-2")), of_bob], 2, "bob")
+            (vec![("of-alice".into(), "usr_2".into(), "work-2".into(), false), of_bob], 2, "bob")
         } else {
             (vec![of_bob], 1, "usr_1")
         };
         assert_eq!(facts, expected);
         assert_eq!(store.vault_keys().await.expect("read").len(), keys);
         assert_eq!(store.vault_secrets().await.expect("read").len(), keys);
-        assert_eq!(store.entries("login", None, 9).await.expect("read").len(), 1);
-        assert_eq!(store.entries("removed", None, 9).await.expect("read").len(), 1);
+        assert_eq!(store.logins().all(9).await.expect("read").len(), 1);
+        assert_eq!(store.documents().all("code", None, 9).await.expect("read").len(), 1);
+        assert_eq!(OldNode(&store).get(("login", "of-alice")).await, None);
+        assert_eq!(store.documents().all("removed", None, 9).await.expect("read").len(), 1);
         assert_eq!(store.projects().await.expect("read")[0].form.value()["members"], json!([member]));
         assert_eq!(mirror(&store, "alice").await, None);
         assert_eq!(store.check().await.expect("checked"), [""; 0]);
@@ -199,7 +196,7 @@ async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
         let old = Store::open_at(&place.url, BEFORE, None).await.expect("as it was");
         for (name, subject, role) in [("kana", "owner", "owner"), ("alice", "alice", "member")] {
             let form = json!({ "role": role, "password": "h", "permissions": null });
-            assert!(old.put_document(&entry("user", name, subject, &form)).await.expect("put"));
+            assert!(OldNode(&old).put(("user", name), subject, &form.to_string()).await);
         }
         let store = Store::open_with_backup(&place.url, place.folder.path()).await.expect("opened");
         assert_eq!((store.found_version(), names(&store).await), (BEFORE, vec!["alice".into(), "kana".into()]));
@@ -207,14 +204,15 @@ async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
         assert!(users.iter().all(|user| user.id.starts_with("usr_")), "{users:?}");
         assert_eq!((users[0].subject.as_str(), users[1].subject.as_str()), ("alice", "owner"));
         // An open store and a newly opened one both continue to work.
-        assert!(old.entry("user", "alice", 9).await.expect("read").is_some());
+        assert!(OldNode(&old).get(("user", "alice")).await.is_some());
         let again = Store::open_with_backup(&place.url, place.folder.path()).await.expect("opened");
         assert_eq!(again.users().await.expect("read"), users, "the ids stay");
         let mut found = copies(place.folder.path());
         found.extend(copies(&place.folder.path().join("in here")));
         assert_eq!(found.len(), 1, "one copy, of the version that it had: {found:?}");
         let copy = Store::open_at(&StoreUrl::file(&found[0]), BEFORE, None).await.expect("a whole store");
-        assert_eq!((copy.found_version(), copy.entries("user", None, 9).await.expect("read").len()), (BEFORE, 2));
+        assert_eq!(copy.found_version(), BEFORE);
+        assert!(OldNode(&copy).get(("user", "kana")).await.is_some());
         for store in [old, store, again, copy] {
             store.close().await;
         }
@@ -227,7 +225,7 @@ async fn what_is_put_in_for_a_user_is_put_in_while_they_are_as_they_must_be() {
         let store = place.open().await;
         assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
         let put = async |id: &str, owner: &str, holder: OwnerCheck| {
-            store.put_owned_document(&entry("login", id, owner, &json!({})), holder).await.expect("asked")
+            store.documents().put_owned(&entry("code", id, owner, &json!({})), holder).await.expect("asked")
         };
         assert!(put("a", "usr_1", OwnerCheck::UserAtVersion(1)).await);
         assert!(!put("a", "usr_1", OwnerCheck::User).await, "it is there");
@@ -243,10 +241,16 @@ async fn what_is_put_in_for_a_user_is_put_in_while_they_are_as_they_must_be() {
         for holder in [OwnerCheck::User, OwnerCheck::UserAtVersion(3), OwnerCheck::Anybody] {
             assert!(!put("d", "usr_1", holder).await, "{holder:?}: locked out");
         }
-        let new = [entry("grant", "g", "usr_1", &json!({}))];
-        assert!(!store.exchange_document(("login", "c"), &new, OwnerCheck::User).await.expect("asked"));
-        assert!(store.entry("login", "c", 9).await.expect("read").is_some(), "nothing is used up");
-        assert!(store.remove_user(&UserRow { version: 3, ..locked }, None, None).await.expect("removed"));
+        let used = entry("spent-code", "c", "usr_1", &json!("g"));
+        let redeem = async |grant: &GrantRow| store.grants().redeem(("code", "c"), grant, &used).await.expect("asked");
+        assert!(!redeem(&rows::grant("g", "usr_1")).await, "locked out");
+        assert!(store.documents().get("code", "c", 9).await.expect("read").is_some(), "nothing is used up");
+        let back = UserRow { disabled: false, version: 3, ..locked.clone() };
+        assert!(store.change_users(&[(back, "alice".into())]).await.expect("changed"));
+        assert!(redeem(&rows::grant("g", "usr_1")).await);
+        assert!(!redeem(&rows::grant("h", "usr_1")).await, "used up");
+        assert_eq!(store.grants().all(9).await.expect("read"), [rows::grant("g", "usr_1")]);
+        assert!(store.remove_user(&UserRow { version: 4, ..locked }, None, None).await.expect("removed"));
         assert!(!put("d", "usr_1", OwnerCheck::User).await, "gone");
     }
 }
@@ -262,17 +266,17 @@ async fn no_login_is_left_of_a_password_that_was_changed_meanwhile() {
             let logins = (0..8).map(|number| {
                 let store = store.clone();
                 async move {
-                    let entry = entry("login", &format!("{version}-{number}"), "usr_1", &json!({}));
-                    store.put_owned_document(&entry, OwnerCheck::UserAtVersion(version)).await.expect("asked")
+                    let login = rows::login(&format!("{version}-{number}"), "usr_1");
+                    store.logins().put_owned(&login, OwnerCheck::UserAtVersion(version)).await.expect("asked")
                 }
             });
             let change = async {
                 let row = UserRow { version, ..user("1", "alice") };
                 assert!(store.change_users(&[(row, "alice".into())]).await.expect("changed"));
-                store.remove_documents_except(&["login"], "usr_1", None).await.expect("swept");
+                store.remove_access(&[AccessKind::Login], "usr_1", None).await.expect("swept");
             };
             futures_util::future::join(futures_util::future::join_all(logins), change).await;
-            assert_eq!(store.entries("login", Some("usr_1"), 9).await.expect("read"), [], "{version}");
+            assert_eq!(store.logins().of_subject("usr_1", 9).await.expect("read"), [], "{version}");
         }
     }
 }

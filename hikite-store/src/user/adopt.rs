@@ -9,8 +9,8 @@ use sqlx::{AnyConnection, Row};
 
 use super::{KIND, UserRow};
 use crate::change::kind;
-use crate::control::{shown, stored};
 use crate::error::StoreError;
+use crate::schema::{shown, stored};
 use crate::store::Store;
 
 /// Prefix of user ids.

@@ -4,16 +4,24 @@
 use std::collections::BTreeSet;
 
 use hikite_core::json::{Object, Raw};
+use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
 use super::{KIND, UserRow};
+use crate::account::AccountRow;
 use crate::change::kind;
-use crate::control::stored;
 use crate::document::DocumentRow;
 use crate::error::StoreError;
+use crate::record::Record;
+use crate::schema::stored;
 use crate::store::Store;
 
-const ACCOUNT: &str = "account";
+/// An account, and what must be unique among the accounts of its owner.
+struct AccountKey {
+    id: String,
+    provider: String,
+    name: String,
+}
 
 impl Store {
     /// Removes a user in the version that the row names, with tokens, logins, consents, grants and passkeys. Accounts
@@ -36,42 +44,25 @@ impl Store {
             tokens = self.remove_tokens_of(&mut transaction, &user.subject).await?;
             accounts = self.accounts_of(&mut transaction, &user.subject).await?;
             match successor {
-                Some(successor) => self.transfer_accounts(&mut transaction, user, successor).await?,
-                None => self.purge_accounts(&mut transaction, &user.subject).await?,
+                Some(successor) => self.transfer_accounts(&mut transaction, &accounts, successor).await?,
+                None => self.purge_accounts(&mut transaction, &accounts).await?,
             }
-            let query = sqlx::query("DELETE FROM drawer WHERE owner = $1").bind(&*user.subject);
-            query.execute(&mut *transaction).await.map_err(self.failed())?;
+            // Logins, consents, grants and passkeys are deleted with their user. The last table may have rows of the
+            // version before that no other table has.
+            for text in ["DELETE FROM documents WHERE owner = $1", "DELETE FROM drawer WHERE owner = $1"] {
+                sqlx::query(text).bind(&*user.subject).execute(&mut *transaction).await.map_err(self.failed())?;
+            }
             projects = self.leave_projects(&mut transaction, user, successor).await?;
             if let Some(entry) = remember {
-                self.insert_document(&mut transaction, entry).await?;
+                self.documents().insert(&mut transaction, entry).await?;
             }
         }
         let mut touched = vec![(kind::USER, user.id.as_str())];
         touched.extend(tokens.iter().map(|id| (kind::TOKEN, id.as_str())));
-        touched.extend(accounts.iter().map(|(id, _)| (ACCOUNT, id.as_str())));
+        touched.extend(accounts.iter().map(|account| (AccountRow::KIND, account.id.as_str())));
         touched.extend(projects.iter().map(|name| (kind::PROJECT, name.as_str())));
         touched.extend(remember.map(|entry| (entry.kind, entry.id.as_str())));
         self.commit_change(transaction, done, &touched).await
-    }
-
-    /// Removes the documents of these kinds and this owner, except the one with id `but`.
-    pub async fn remove_documents_except(
-        &self,
-        kinds: &[&'static str],
-        owner: &str,
-        but: Option<&str>,
-    ) -> Result<u64, StoreError> {
-        let Ok(owner) = self.checked_text(owner) else { return Ok(0) };
-        let mut transaction = self.begin().await?;
-        let mut removed = 0;
-        for kind in kinds {
-            let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND owner = $2 AND id <> $3");
-            let query = query.bind(*kind).bind(owner).bind(but.unwrap_or_default());
-            removed += query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected();
-        }
-        let touched: Vec<(&str, &str)> = kinds.iter().map(|kind| (*kind, "")).collect();
-        self.commit_change(transaction, removed > 0, &touched).await?;
-        Ok(removed)
     }
 
     async fn remove_tokens_of(&self, connection: &mut AnyConnection, subject: &str) -> Result<Vec<String>, StoreError> {
@@ -88,55 +79,48 @@ impl Store {
         Ok(removed)
     }
 
-    async fn purge_accounts(&self, connection: &mut AnyConnection, subject: &str) -> Result<(), StoreError> {
-        for (id, _) in self.accounts_of(connection, subject).await? {
-            for text in ["DELETE FROM vault_secret WHERE account = $1", "DELETE FROM vault_key WHERE account = $1"] {
-                sqlx::query(text).bind(&*id).execute(&mut *connection).await.map_err(self.failed())?;
+    async fn purge_accounts(&self, connection: &mut AnyConnection, accounts: &[AccountKey]) -> Result<(), StoreError> {
+        for account in accounts {
+            for text in [
+                "DELETE FROM vault_secret WHERE account = $1",
+                "DELETE FROM vault_key WHERE account = $1",
+                "DELETE FROM accounts WHERE id = $1",
+            ] {
+                sqlx::query(text).bind(&*account.id).execute(&mut *connection).await.map_err(self.failed())?;
             }
         }
         Ok(())
     }
 
-    async fn accounts_of(
-        &self,
-        connection: &mut AnyConnection,
-        subject: &str,
-    ) -> Result<Vec<(String, Object)>, StoreError> {
-        let query = sqlx::query("SELECT id, form FROM drawer WHERE kind = $1 AND owner = $2");
-        let rows = query.bind(ACCOUNT).bind(subject).fetch_all(connection).await.map_err(self.failed())?;
-        let mut accounts = Vec::with_capacity(rows.len());
-        for row in &rows {
-            let (id, form) = texts(row).map_err(self.failed())?;
-            accounts.push((id, form.unwrap_or_default()));
-        }
-        Ok(accounts)
+    async fn accounts_of(&self, connection: &mut AnyConnection, subject: &str) -> Result<Vec<AccountKey>, StoreError> {
+        let query = sqlx::query("SELECT id, provider, name FROM accounts WHERE subject = $1 ORDER BY created_at, id");
+        let rows = query.bind(subject).fetch_all(connection).await.map_err(self.failed())?;
+        let read =
+            |row: &AnyRow| Ok(AccountKey { id: row.try_get(0)?, provider: row.try_get(1)?, name: row.try_get(2)? });
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
     }
 
     /// Transfers accounts to the successor, renamed on conflicts, and none of them as default.
     async fn transfer_accounts(
         &self,
         connection: &mut AnyConnection,
-        user: &UserRow,
+        accounts: &[AccountKey],
         successor: &UserRow,
     ) -> Result<(), StoreError> {
-        let key = |form: &Object| (form.text("provider").unwrap_or_default(), form.text("name").unwrap_or_default());
         let theirs = self.accounts_of(connection, &successor.subject).await?;
-        let mut taken: BTreeSet<(String, String)> = theirs.iter().map(|(_, form)| key(form)).collect();
-        for (id, mut form) in self.accounts_of(connection, &user.subject).await? {
-            let (provider, name) = key(&form);
+        let mut taken: BTreeSet<(String, String)> =
+            theirs.into_iter().map(|account| (account.provider, account.name)).collect();
+        for AccountKey { id, provider, name } in accounts {
             let mut free = name.clone();
             let mut number = 2_u32;
             while !taken.insert((provider.clone(), free.clone())) {
                 free = format!("{name}-{number}");
                 number += 1;
             }
-            form.set("name", free.as_str());
-            form.set("default", Raw::of(&false));
-            let form = form.raw();
             let query = sqlx::query(
-                "UPDATE drawer SET owner = $1, form = $2, version = version + 1 WHERE kind = $3 AND id = $4",
+                "UPDATE accounts SET subject = $1, name = $2, is_default = 0, version = version + 1 WHERE id = $3",
             );
-            let query = query.bind(&*successor.subject).bind(self.text_of(&form)?).bind(ACCOUNT).bind(&*id);
+            let query = query.bind(&*successor.subject).bind(free).bind(&**id);
             query.execute(&mut *connection).await.map_err(self.failed())?;
         }
         Ok(())
@@ -216,7 +200,7 @@ fn members_of(project: &Object) -> Vec<String> {
 }
 
 /// Reads a key and its JSON, if readable.
-fn texts(row: &sqlx::any::AnyRow) -> Result<(String, Option<Object>), sqlx::Error> {
+fn texts(row: &AnyRow) -> Result<(String, Option<Object>), sqlx::Error> {
     let form: String = row.try_get(1)?;
     Ok((row.try_get(0)?, Raw::parse(form).ok().and_then(|form| form.object())))
 }

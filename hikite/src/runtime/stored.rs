@@ -83,7 +83,7 @@ impl Runtime {
         let before = self.stored.lock().clone();
         let mut now = StoredConfig::default();
         let mut same = true;
-        for entry in self.store.entries(UPSTREAM, None, now_ms()).await? {
+        for entry in self.store.documents().all(UPSTREAM, None, now_ms()).await? {
             let known = before.upstreams.iter().find(|known| known.entry == entry && known.server.is_some());
             same &= known.is_some();
             now.upstreams.push(match known {
@@ -91,7 +91,7 @@ impl Runtime {
                 None => Arc::new(self.open_upstream(entry).await),
             });
         }
-        for entry in self.store.entries(CATEGORY, None, now_ms()).await? {
+        for entry in self.store.documents().all(CATEGORY, None, now_ms()).await? {
             let known = before.categories.iter().find(|known| known.entry == entry);
             same &= known.is_some();
             now.categories.push(known.cloned().unwrap_or_else(|| Arc::new(category::open(entry))));
@@ -120,22 +120,22 @@ impl Runtime {
     }
 
     /// Inserts or replaces one entry, and returns `true` if it was inserted.
-    async fn upsert_stored(&self, kind: &'static str, name: &str, form: Raw) -> Result<bool, Error> {
+    async fn upsert_stored(&self, kind: &'static str, name: &str, document: Raw) -> Result<bool, Error> {
         loop {
             let now = now_ms();
-            let before = self.store.entry(kind, name, now).await?;
+            let before = self.store.documents().get(kind, name, now).await?;
             let entry = DocumentRow {
                 kind,
                 id: name.to_owned(),
                 owner: String::new(),
-                form: form.clone(),
+                document: document.clone(),
                 version: before.as_ref().map_or(1, |before| before.version),
                 created_at: now,
                 expires_at: 0,
             };
             let done = match &before {
-                Some(_) => self.store.change_document(&entry).await?,
-                None => self.store.put_document(&entry).await?,
+                Some(_) => self.store.documents().change(&entry).await?,
+                None => self.store.documents().put(&entry).await?,
             };
             if done {
                 return Ok(before.is_none());
@@ -174,7 +174,7 @@ impl ConfigAdmin for RuntimeConfigAdmin {
     fn category_document(&self, name: &str) -> Option<Raw> {
         let runtime = self.0.upgrade()?;
         let stored = runtime.stored.lock().clone();
-        stored.categories.iter().find(|known| known.entry.id == name).map(|known| known.entry.form.clone())
+        stored.categories.iter().find(|known| known.entry.id == name).map(|known| known.entry.document.clone())
     }
 
     fn put_category<'a>(&'a self, name: &'a str, form: &'a Object) -> BoxFuture<'a, Result<bool, Error>> {

@@ -60,7 +60,7 @@ async fn connect(accounts: &AccountStore) -> Result<Arc<Account>, Error> {
 async fn counts(accounts: &AccountStore) -> (usize, usize, usize) {
     let store = accounts.secret_store.store();
     let secrets = store.vault_secrets().await.expect("read").len();
-    let entries = store.entries(super::super::ACCOUNT, None, 0).await.expect("read").len();
+    let entries = store.accounts().all(0).await.expect("read").len();
     (secrets, store.vault_keys().await.expect("read").len(), entries)
 }
 

@@ -6,11 +6,11 @@ use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
 use hikite_core::key::ToolKey;
 use hikite_core::pin::{self, Pinning};
-use hikite_store::DocumentRow;
+use hikite_store::PinRow;
 
 use super::object::resolve;
 use super::{PinAdmin, record};
-use crate::pin::{PIN, ToolPin};
+use crate::pin::ToolPin;
 use hikite_store::clock::now_ms;
 
 impl PinAdmin {
@@ -82,17 +82,17 @@ impl PinAdmin {
         }
         let pin = ToolPin { hash: Arc::clone(hash), blocked: false, at: now_ms() };
         let definition = record::definition_entry(&pin, &pin::pinned(&offered.definition));
-        self.registry.store.put_document(&definition).await?;
+        self.registry.store.documents().put(&definition).await?;
         self.put_pin(key, &pin).await?;
         Ok(pin)
     }
 
     async fn put_pin(&self, key: &ToolKey, pin: &ToolPin) -> Result<(), Error> {
         let store = &self.registry.store;
-        let new = record::entry(key, pin);
-        let done = match store.entry(PIN, &new.id, now_ms()).await? {
-            Some(there) => store.change_document(&DocumentRow { form: new.form, ..there }).await?,
-            None => store.put_document(&new).await?,
+        let new = record::row(key, pin);
+        let done = match store.pins().get(&new.id, now_ms()).await? {
+            Some(there) => store.pins().change(&PinRow { version: there.version, ..new }).await?,
+            None => store.pins().put(&new).await?,
         };
         if done {
             return Ok(());

@@ -7,12 +7,13 @@ use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::permission::Permissions;
 use hikite_core::secret::Secret;
+use hikite_store::AccessKind;
 use hikite_store::clock::now_ms;
 use hikite_vault::PasswordHash;
 
 use super::reader::{OptionalChange, UserReader};
 use super::{ID, Role, User, UserAuthority, only_the_owner};
-use crate::identity::{CHALLENGE, CODE, CONNECTION, GRANT, Identity, LOGIN, PASSKEY, hash, removal, secret};
+use crate::identity::{CHALLENGE, CODE, CONNECTION, Identity, hash, removal, secret};
 
 /// The user who inherits the accounts of a removed user.
 #[derive(Clone, Copy, Debug)]
@@ -125,19 +126,20 @@ impl Identity {
         let mut kinds = Vec::new();
         if changes.password.is_some() {
             // In this order, because a login can become a code, and a code a grant, while these are removed.
-            kinds.extend([LOGIN, CODE, GRANT]);
+            kinds.extend([AccessKind::Login, AccessKind::Document(CODE), AccessKind::Grant]);
         }
         if changes.disabled == Some(true) {
-            kinds.extend([LOGIN, CODE, CONNECTION, CHALLENGE]);
+            kinds.push(AccessKind::Login);
+            kinds.extend([CODE, CONNECTION, CHALLENGE].map(AccessKind::Document));
         }
         if changes.remove_passkeys {
-            kinds.extend([PASSKEY, CHALLENGE]);
+            kinds.extend([AccessKind::Passkey, AccessKind::Document(CHALLENGE)]);
         }
         if kinds.is_empty() {
             return Ok(());
         }
-        self.store.remove_documents_except(&kinds, &user.subject, kept.as_deref()).await?;
-        if kinds.contains(&GRANT) {
+        self.store.remove_access(&kinds, &user.subject, kept.as_deref()).await?;
+        if kinds.contains(&AccessKind::Grant) {
             self.update_snapshot(|snapshot| snapshot.remove_grants_of(&user.subject)).await;
         }
         Ok(())

@@ -41,7 +41,7 @@ impl Runtime {
 
     pub(super) async fn remove_category(&self, name: &str) -> Result<(), Error> {
         let _turn = self.change_lock.lock().await;
-        if self.store.take_document(CATEGORY, name, now_ms()).await?.is_none() {
+        if self.store.documents().take(CATEGORY, name, now_ms()).await?.is_none() {
             self.is_free_for_category(name)?;
             return Err(Error::new(ErrorKind::NotFound, format!("There is no category `{name}` in the store.")));
         }
@@ -56,7 +56,7 @@ impl Runtime {
 }
 
 pub(super) fn open(entry: DocumentRow) -> StoredCategory {
-    let rule = read(&entry.id, &entry.form.value()).inspect_err(|error| {
+    let rule = read(&entry.id, &entry.document.value()).inspect_err(|error| {
         tracing::error!(category = entry.id, %error, "a category in the store cannot be used");
     });
     StoredCategory { rule: rule.ok().map(Arc::new), entry }

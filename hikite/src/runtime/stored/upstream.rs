@@ -52,7 +52,7 @@ impl Runtime {
 
     pub(super) async fn remove_upstream(&self, name: &str) -> Result<(), Error> {
         let _turn = self.change_lock.lock().await;
-        if self.store.take_document(UPSTREAM, name, now_ms()).await?.is_none() {
+        if self.store.documents().take(UPSTREAM, name, now_ms()).await?.is_none() {
             self.is_free_for_upstream(name)?;
             return Err(not_found(name));
         }
@@ -99,7 +99,7 @@ impl Runtime {
 impl StoredUpstream {
     fn object(&self) -> Raw {
         let kind = self.server.as_ref().map_or("http", kind_of);
-        object(&self.entry.id, ConfigOrigin::Store, kind, self.entry.form.clone())
+        object(&self.entry.id, ConfigOrigin::Store, kind, self.entry.document.clone())
     }
 }
 

@@ -1,31 +1,74 @@
 //! A store written by version 0.1.0: every user is there with their data and gets an id.
 
-use hikite_testkit::gateway::TestGateway;
+use std::path::Path;
+
+use hikite_testkit::gateway::{Request, TestGateway};
+use hikite_testkit::postgres;
 
 use super::*;
 use crate::PROGRAMS;
+use crate::oauth::ask_token;
 
-/// Written by version 0.1.0: the owner kana, alice with a mask and an account, bob who is disabled, a token of each, a
-/// token with the label `robot`, and a project.
-const STORE: &[u8] = include_bytes!("store-0.1.0.db");
+/// Written by version 0.1.0: the owner kana, alice with a mask, an account, a login, a passkey, a client, a consent and a
+/// grant, bob who is disabled, a token of each, a token with the label `robot`, a client that acts for itself, a project,
+/// pins and audit records. The second file is the same store in PostgreSQL.
+const STORE: &[u8] = include_bytes!("../../../../hikite-store/fixtures/store-0.1.0.db");
+const POSTGRES: &str = include_str!("../../../../hikite-store/fixtures/store-0.1.0.postgres.sql");
 const ALICE_S: &str = "hk_dvaulGi9Yjasa3HhAIx0zeanxZgw1aLogIdps7NRJtW";
 const BOB_S: &str = "hk_WpysoLguxSmQrFEOiYQ4y8TPusvFCg4mOdXBjPqatlC";
 const ROBOT_S: &str = "hk_L8iOddQFpLvAfrN50rlcrO8Qnxhqb1ST9L10NrDIfPb";
+const COOKIE: &str = "hikite=8493b58be5aa7391bf5835a787ca16edb8da795ad6efe20e485f1fa87c69c5bb";
+const EDITOR: &str = "hkc_6cc50ee4523f5f1a8302d730";
+const REFRESH: &str = "hkr_Z3J0XzljYjBmNGM1Mjk4ZWExNzM2ODk2NTJlYSAy.H4ZK0oL8CFY_4HRsrsX4dA";
+const OWN: &str = "hkc_cada5f85d602e4bacc97ae6f";
+const OWN_SECRET: &str = "hks_d44cef6ebace5dcfc0a7391bda4f3ea9ab4b93aff0fbfc5cd66d358ee3e150f9";
 
 #[tokio::test]
 async fn a_store_of_the_first_version_goes_on_with_ids() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("hikite.db");
     std::fs::write(&file, STORE).expect("written");
+    upgraded(&format!("sqlite:{}", file.display()), folder.path()).await;
+    let copy = std::fs::read(folder.path().join("hikite.db.v5")).expect("a copy beside it");
+    assert!(copy.starts_with(b"SQLite format 3"));
+}
+
+#[tokio::test]
+async fn a_postgres_store_of_the_first_version_goes_on_with_ids() {
+    if postgres::is_excluded() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    upgraded(&postgres::database_with(POSTGRES), folder.path()).await;
+    let copy = std::fs::read(folder.path().join("postgres-store.db.v5")).expect("a copy in the data folder");
+    assert!(copy.starts_with(b"SQLite format 3"));
+}
+
+async fn upgraded(store: &str, data: &Path) {
     let (_fixture, web) = crate::http_fixture().await;
-    let config = json!({ "data": "data", "store": { "url": format!("sqlite:{}", file.display()) },
+    let config = json!({ "data": data, "store": { "url": store },
         "mcpServers": { "web": web }, "modules": { "builtin": ["notion"] }, "server": { "surface": "direct" } });
     let variables = [("HIKITE_VAULT_KEY", "42".repeat(32))];
     let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let gateway = TestGateway::start_by_file_with(&PROGRAMS, config, &variables).await;
     gateway.wait_for_stderr("the store was backed up to").await;
-    let copy = std::fs::read(folder.path().join("hikite.db.v5")).expect("a copy beside it");
-    assert!(copy.starts_with(b"SQLite format 3"));
+
+    // The login, the grant and the client's own grant go on.
+    let page = gateway.send(Request::new("GET", "/ui/password").header("cookie", COOKIE)).await;
+    assert_eq!(page.status, 200, "{}", page.text());
+    let refresh = [("grant_type", "refresh_token"), ("client_id", EDITOR), ("refresh_token", REFRESH)];
+    let pair = ask_token(&gateway, &refresh).await;
+    assert_eq!(pair.status, 200, "{}", pair.text());
+    let access = pair.value()["access_token"].as_str().expect("a token").to_owned();
+    assert_eq!(status(&gateway, &access).await, 200);
+    assert_eq!(accounts(&gateway, &access).await, ["of-alice"]);
+    let own = [("grant_type", "client_credentials"), ("client_id", OWN), ("client_secret", OWN_SECRET)];
+    assert_eq!(ask_token(&gateway, &own).await.status, 200);
+    let consents = get(&gateway, "/v1/consents").await.value();
+    assert_eq!(
+        (&consents["consents"][0]["client"], &consents["consents"][0]["user"]),
+        (&json!(EDITOR), &json!("alice"))
+    );
 
     let users = get(&gateway, "/v1/users").await.value();
     let users = users["users"].as_array().expect("a list");
