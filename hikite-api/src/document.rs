@@ -8,7 +8,7 @@ use schemars::transform::RecursiveTransform;
 use serde_json::{Map, Value, json};
 
 use crate::ErrorAnswer;
-use crate::operation::{header, operations, path_parameters, tags};
+use crate::operation::{Operation, header, operations, path_parameters, tags};
 use crate::schema::without_number_formats;
 
 /// Builds the document.

@@ -132,9 +132,11 @@ impl Lookup {
         self.wait_until(caller, self.list_wait(), |_| true, |_| false).await;
     }
 
-    /// Waits before a list or tool request, and longer while nothing is listed at all: many clients ask only once.
+    /// Waits before a list or tool request, and longer while no server is listed at all: many clients ask only once.
     pub(crate) async fn wait_for_client_listing(&self, caller: &Caller) {
-        let has_some = |view: &View| view.modules().iter().any(|module| module.listing.is_some());
+        // Built-in services and registered tools are listed at once and do not stand for the servers.
+        let is_server = |module: &Module| !matches!(module.source.kind(), "service" | "registered");
+        let has_some = |view: &View| view.modules().iter().any(|module| module.listing.is_some() && is_server(module));
         if !has_some(&self.catalogs.snapshot().view_of(caller)) {
             self.wait_until(caller, self.first_list_wait(), |_| true, has_some).await;
         }

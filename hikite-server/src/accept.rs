@@ -36,7 +36,7 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
     app.tasks.spawn(SessionTable::expire(Arc::clone(&app)));
     app.tasks.spawn(revocation::follow(Arc::clone(&app)));
     app.tasks.spawn(staleness::follow(Arc::clone(&app)));
-    let mut reserve = SpareDescriptor::new();
+    let mut reserve = SpareDescriptors::new();
     while let Some(accepted) = app.stopping.run_until_cancelled(listener.accept()).await {
         match accepted {
             Ok((stream, peer)) => {
@@ -81,16 +81,21 @@ fn send_unavailable(stream: &TcpStream, app: &App) {
     }
 }
 
-/// A spare file descriptor. It is closed to accept and refuse one connection when no descriptors are left; otherwise
-/// clients would hang until another file is closed.
-struct SpareDescriptor {
-    file: Option<File>,
+/// Spare file descriptors. One is closed to accept and refuse a connection when no descriptors are left; otherwise
+/// clients would hang until another file is closed. Another task may take the freed descriptor first, so there are
+/// several.
+struct SpareDescriptors {
+    files: Vec<File>,
     logged_at: Option<Instant>,
 }
 
-impl SpareDescriptor {
+impl SpareDescriptors {
+    const COUNT: usize = 8;
+
     fn new() -> Self {
-        Self { file: File::open("/dev/null").ok(), logged_at: None }
+        let mut spare = Self { files: Vec::with_capacity(Self::COUNT), logged_at: None };
+        spare.refill();
+        spare
     }
 
     async fn refuse(&mut self, listener: &TcpListener, app: &App) {
@@ -101,14 +106,25 @@ impl SpareDescriptor {
                  `LimitNOFILE=`), or lower `limits.connections`"
             );
         }
-        self.file = None;
-        match tokio::time::timeout(ACCEPT_RETRY_DELAY, listener.accept()).await {
-            Ok(Ok((stream, _))) => send_unavailable(&stream, app),
-            // Another task took the freed descriptor.
-            Ok(Err(_)) => tokio::time::sleep(ACCEPT_RETRY_DELAY).await,
-            Err(_) => {}
+        loop {
+            let is_freed = self.files.pop().is_some();
+            match tokio::time::timeout(ACCEPT_RETRY_DELAY, listener.accept()).await {
+                Ok(Ok((stream, _))) => break send_unavailable(&stream, app),
+                // Another task took the freed descriptor.
+                Ok(Err(_)) if is_freed => {}
+                Ok(Err(_)) => break tokio::time::sleep(ACCEPT_RETRY_DELAY).await,
+                Err(_) => break,
+            }
         }
-        self.file = File::open("/dev/null").ok();
+        self.refill();
+    }
+
+    fn refill(&mut self) {
+        while self.files.len() < Self::COUNT
+            && let Ok(file) = File::open("/dev/null")
+        {
+            self.files.push(file);
+        }
     }
 }
 

@@ -121,6 +121,29 @@ async fn as_many_start_at_a_time_as_the_limit_says_and_what_a_request_waits_for_
 }
 
 #[tokio::test]
+async fn services_that_are_listed_at_once_do_not_stand_for_a_server_that_starts_slowly() {
+    let folder = folder();
+    let wait = format!("while [ ! -e '{}' ]; do sleep 0.05; done;", folder.go.display());
+    let gateway = configured(json!({
+        "mcpServers": { "a": written("a", &folder.starts, &wait) },
+        "modules": { "builtin": ["notion"] },
+        "limits": { "first_list": "60s", "all_lists": "100ms" },
+        "server": { "surface": "direct" },
+    }))
+    .await;
+    let client = gateway.client("direct").await;
+    let list = client.begin("tools/list", json!({}));
+    assert!(eventually(|| starts(&folder.starts).len() == 1).await, "{}", gateway.stderr());
+    // Long enough for an answer without the server.
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    std::fs::write(&folder.go, "").expect("a file");
+    let listed = list.answer().await.expect("a list");
+    let names: Vec<&str> =
+        listed["tools"].as_array().expect("tools").iter().filter_map(|t| t["name"].as_str()).collect();
+    assert!(names.contains(&"a__echo"), "{names:?}");
+}
+
+#[tokio::test]
 async fn the_time_to_start_counts_from_the_start() {
     let folder = folder();
     let names = ["a", "b", "c", "d", "e"];

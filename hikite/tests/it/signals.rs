@@ -74,7 +74,7 @@ async fn without_files_new_connections_are_refused_and_calls_go_on() {
     let running = client.begin_call("sleep", json!({ "ms": 3000 }));
     assert!(eventually(|| gateway.stderr().contains("listening")).await);
     assert!(eventually(|| fixture.calls() > before).await, "the call does not run");
-    // Numbers above the limit are of no use. The descriptor that hikite holds in reserve is open on `/dev/null`.
+    // Numbers above the limit are of no use. The descriptors that hikite holds in reserve are open on `/dev/null`.
     let open = fs::read_dir(format!("/proc/{}/fd", gateway.pid())).expect("open files").filter_map(Result::ok);
     let reserve = open.filter(|entry| fs::read_link(entry.path()).is_ok_and(|file| file == Path::new("/dev/null")));
     let numbers = reserve.filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
