@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use hikite_api::StoredAccount;
 use hikite_core::error::Error;
-use hikite_core::json::{Object, Raw};
 use hikite_core::permission::Permissions;
 use hikite_core::time::rfc3339;
 use hikite_core::violation::{self, Violation};

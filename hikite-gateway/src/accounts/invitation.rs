@@ -26,10 +26,10 @@ impl AccountStore {
         }
         let key = (caller.subject.clone(), provider.to_owned());
         let known = self.links.lock().get(&key).cloned();
-        if let Some(link) = known.filter(|link| link.expires_at > now_ms() + LINK_LIFETIME_MIN_MS) {
-            if self.progress(&caller.subject, &link.id).await.is_ok_and(|at| at.state == "waiting") {
-                return Some(link);
-            }
+        if let Some(link) = known.filter(|link| link.expires_at > now_ms() + LINK_LIFETIME_MIN_MS)
+            && self.progress(&caller.subject, &link.id).await.is_ok_and(|at| at.state == "waiting")
+        {
+            return Some(link);
         }
         let name = self.reconnect_name(&caller.subject, provider);
         let link = self.begin(&caller.subject, provider, name.as_deref()).await.ok()?;

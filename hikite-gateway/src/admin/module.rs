@@ -136,7 +136,7 @@ impl ModuleAdmin {
         caller.require(Scopes::READ)?;
         self.lookup.wait_for_listings(caller).await;
         let view = self.catalogs.view_of(caller);
-        Ok(view.categories().iter().map(|category| category_summary(category)).collect())
+        Ok(view.categories().iter().map(category_summary).collect())
     }
 
     /// Returns the object of one category, for administrators including the stored document.

@@ -197,6 +197,7 @@ pub(crate) fn random_id() -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
+    use hikite_core::json::Raw;
     use hikite_gateway::{Surface, Surfaces};
     use hikite_wire::handshake::InitializeRequest;
 

@@ -14,7 +14,7 @@ pub(crate) async fn status(State(app): State<Arc<App>>, uri: Uri) -> RestResult 
     Ok(ok(&Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_seconds: app.started.elapsed().as_secs(),
-        sessions: app.open_sessions() as u64,
+        sessions: app.open_sessions().into(),
         ..app.gateway.admin().status.report().await?
     }))
 }

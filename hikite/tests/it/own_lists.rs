@@ -182,8 +182,8 @@ async fn a_sessions_own_tool_is_shown_approved_and_blocked_at_the_terminal() {
         assert!(begin.elapsed() < LIMIT * 3, "{}", shown.stderr);
     };
     assert!(shown.starts_with("a:late: new; it cannot be called before it is approved\n"), "{shown}");
-    let listed = pin(&["list", "--state", "new", "--module", "a"]).await;
-    assert_eq!((listed.code, listed.stdout.trim()), (Some(0), "a:late  new  strict"), "{}", listed.stderr);
+    let all_new = pin(&["list", "--state", "new", "--module", "a"]).await;
+    assert_eq!((all_new.code, all_new.stdout.trim()), (Some(0), "a:late  new  strict"), "{}", all_new.stderr);
     let wrong = pin(&["approve", "late", "--hash", &"0".repeat(64)]).await;
     assert!(wrong.code == Some(1) && wrong.stderr.contains("has changed since you reviewed it"), "{}", wrong.stderr);
     let approved = pin(&["approve", "late"]).await;
