@@ -21,7 +21,7 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// Returns the latest known listing. Never waits and never starts anything.
     fn listing(&self) -> Option<Arc<Listing>>;
 
-    /// Returns the listing for one session, if its upstream session lists something else than `listing`.
+    /// Returns the listing for one session, if its upstream session lists other things than `listing`.
     fn listing_of(&self, _session: SessionId) -> Option<Arc<Listing>> {
         None
     }
@@ -33,7 +33,7 @@ pub trait Source: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Returns the kind of source: `stdio`, `http`, `sse`, `service` or `registered`.
+    /// Returns the kind of source: `stdio`, `http`, `sse`, `service` or `registered`; `program` is none of these.
     fn kind(&self) -> &'static str {
         "program"
     }
@@ -156,7 +156,7 @@ impl SourceState {
     }
 }
 
-/// Requests that a source accepts. Parameters are those of the MCP method of the same name.
+/// Requests that a source accepts. Parameters are those of the method that `name` returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceMethod {
     CallTool,
@@ -192,7 +192,7 @@ impl SourceMethod {
     }
 }
 
-/// One authorised request, in the source's own names.
+/// One authorized request, in the source's own names.
 #[derive(Clone, Debug)]
 pub struct Invocation {
     pub method: SourceMethod,

@@ -1,5 +1,5 @@
-//! The one path of an allowed call: result cache, admission, deadline, circuit breaker, source, and retries where they
-//! are allowed.
+//! The path of an allowed call: result cache, admission, deadline, and for each attempt circuit breaker and source. Only
+//! requests about a running MCP task take another one (`execute_unmetered`).
 
 use std::num::NonZeroU32;
 use std::panic::AssertUnwindSafe;
@@ -144,7 +144,7 @@ async fn once(
     outcome
 }
 
-/// Returns the delay before the next attempt, or `None` if there is to be none.
+/// Returns the delay before the next attempt, or `None` if the call is not repeated. `made` counts the attempts so far.
 fn backoff(
     (gate, account): (&AdmissionGate, Option<&Arc<str>>),
     retry: RetryPolicy,
@@ -173,7 +173,7 @@ impl Drop for CallPermits<'_> {
 }
 
 fn panicked(module: &Module) -> Error {
-    Error::new(ErrorKind::Internal, format!("The call of `{}` failed inside hikite.", module.name))
+    Error::new(ErrorKind::Internal, format!("The call to `{}` failed inside hikite.", module.name))
 }
 
 fn timed_out(module: &str, timeout: Duration) -> Error {

@@ -1,5 +1,6 @@
-//! All routes on one page. A route outside the first list needs a caller. The guard checks every route in this order:
-//! Host and Origin (403), bearer token (401), rate limit (429), project (404), method (405).
+//! All groups of routes, and the authentication that each requires. The guard of a group checks in this order: Host and
+//! Origin (403), bearer token (401), rate limit (429), project (404). A wrong method (405) is answered behind it. Paths
+//! that are unknown need a caller, so that strangers cannot find out which exist.
 
 use std::sync::Arc;
 
@@ -68,7 +69,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(health::wrong_method)
         .layer(GuardLayer::new(&app, RequiredAuth::Node));
 
-    // The UI calls the same API internally, as the user of the browser. Error bodies are written there too.
+    // The UI calls the same API internally, as the user of the browser, without a guard of its own.
     let internal = rest().with_state(Arc::clone(&app)).layer(from_fn(with_error_bodies));
     let pages = hikite_ui::routes(ApiClient::new(internal))
         .method_not_allowed_fallback(health::wrong_method)
