@@ -67,7 +67,8 @@ async fn upgraded(store: &str, data: &Path) {
     let consents = get(&gateway, "/v1/consents").await.value();
     assert_eq!(
         (&consents["consents"][0]["client"], &consents["consents"][0]["user"]),
-        (&json!(EDITOR), &json!("alice"))
+        (&json!(EDITOR), &json!("alice")),
+        "{consents}"
     );
 
     let users = get(&gateway, "/v1/users").await.value();
