@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hikite_testkit::gateway::{Request, TestGateway};
+use hikite_testkit::gateway::{HttpRequest, TestGateway};
 use hikite_testkit::postgres;
 
 use super::*;
@@ -54,7 +54,7 @@ async fn upgraded(store: &str, data: &Path) {
     gateway.wait_for_stderr("the store was backed up to").await;
 
     // The login, the grant and the client's own grant go on.
-    let page = gateway.send(Request::new("GET", "/ui/password").header("cookie", COOKIE)).await;
+    let page = gateway.send(HttpRequest::new("GET", "/ui/password").header("cookie", COOKIE)).await;
     assert_eq!(page.status, 200, "{}", page.text());
     let refresh = [("grant_type", "refresh_token"), ("client_id", EDITOR), ("refresh_token", REFRESH)];
     let pair = ask_token(&gateway, &refresh).await;
