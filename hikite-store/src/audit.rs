@@ -9,10 +9,10 @@ mod verify;
 use hikite_core::audit::{AuditChain, AuditRecord};
 use sqlx::{AnyConnection, Row};
 
+use crate::columns::AUDIT;
 use crate::error::StoreError;
 use crate::schema::{SqlValue, power_of_two_chunks, shown, stored};
 use crate::store::Store;
-use crate::table::AUDIT;
 
 pub use read::{AuditCursor, AuditFilter, AuditPage, AuditRow};
 pub use trim::{Retention, TrimOutcome};

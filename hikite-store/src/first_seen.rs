@@ -5,11 +5,11 @@ use hikite_core::key::ToolKey;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
+use crate::columns::TOOL_SEEN;
 use crate::control::{is_storable, read_key};
 use crate::error::StoreError;
 use crate::schema::{ROWS_PER_INSERT, SqlValue, shown, stored};
 use crate::store::Store;
-use crate::table::TOOL_SEEN;
 
 impl Store {
     /// Returns the time at which each tool was first seen, in milliseconds since 1970.

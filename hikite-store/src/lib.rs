@@ -8,6 +8,7 @@ mod change;
 mod check;
 mod client;
 pub mod clock;
+mod columns;
 mod connect;
 mod consent;
 mod control;

@@ -7,11 +7,11 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::change::kind;
+use crate::columns::MEMORY;
 use crate::control::is_storable;
 use crate::error::StoreError;
 use crate::schema::{ROWS_PER_INSERT, SqlValue, shown, stored};
 use crate::store::Store;
-use crate::table::MEMORY;
 
 /// A query and the tool that it led to.
 #[derive(Clone, Debug, PartialEq)]

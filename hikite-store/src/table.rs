@@ -2,6 +2,7 @@
 
 use crate::account::AccountRow;
 use crate::client::ClientRow;
+use crate::columns::{AUDIT, MEMORY, TOOL_SEEN, USERS, VECTOR};
 use crate::consent::ConsentRow;
 use crate::grant::GrantRow;
 use crate::login::LoginRow;
@@ -46,57 +47,6 @@ const DRAWER: TableSchema = TableSchema {
     columns: &[
         ("kind", ColumnType::Text), ("id", ColumnType::Text), ("owner", ColumnType::OptionalText), ("form", ColumnType::Json),
         ("version", ColumnType::Number), ("created_at", ColumnType::Number), ("expires_at", ColumnType::Number),
-    ],
-};
-
-#[rustfmt::skip]
-pub(crate) const USERS: TableSchema = TableSchema {
-    name: "users",
-    columns: &[
-        ("id", ColumnType::Text), ("name", ColumnType::Text), ("subject", ColumnType::Text), ("role", ColumnType::Text),
-        ("password", ColumnType::OptionalText), ("permissions", ColumnType::OptionalText), ("disabled", ColumnType::Boolean),
-        ("project", ColumnType::OptionalText), ("created_at", ColumnType::Number), ("version", ColumnType::Number),
-    ],
-};
-
-#[rustfmt::skip]
-pub(crate) const AUDIT: TableSchema = TableSchema {
-    name: "audit",
-    columns: &[
-        ("seq", ColumnType::Number), ("at", ColumnType::Number), ("kind", ColumnType::Text), ("decision", ColumnType::Text),
-        ("outcome", ColumnType::Text), ("request_id", ColumnType::OptionalText), ("subject", ColumnType::OptionalText), ("project", ColumnType::OptionalText),
-        ("module", ColumnType::OptionalText), ("tool", ColumnType::OptionalText), ("record", ColumnType::Json), ("hash", ColumnType::Text),
-    ],
-};
-
-pub(crate) const TOOL_SEEN: TableSchema = TableSchema {
-    name: "tool_seen",
-    columns: &[("module", ColumnType::Text), ("tool", ColumnType::Text), ("seen_at", ColumnType::Number)],
-};
-
-pub(crate) const VECTOR: TableSchema = TableSchema {
-    name: "search_vector",
-    columns: &[
-        ("model", ColumnType::Text),
-        ("content", ColumnType::Text),
-        ("vector", ColumnType::Text),
-        ("used_at", ColumnType::Number),
-    ],
-};
-
-pub(crate) const MEMORY: TableSchema = TableSchema {
-    name: "search_memory",
-    columns: &[
-        ("project", ColumnType::OptionalText),
-        ("query", ColumnType::Text),
-        ("module", ColumnType::Text),
-        ("tool", ColumnType::Text),
-        ("text", ColumnType::OptionalText),
-        ("terms", ColumnType::OptionalText),
-        ("model", ColumnType::OptionalText),
-        ("vector", ColumnType::OptionalText),
-        ("weight", ColumnType::Number),
-        ("used_at", ColumnType::Number),
     ],
 };
 

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use hikite_core::search::encoder::Vector;
 use sqlx::Row;
 
+use crate::columns::VECTOR;
 use crate::error::StoreError;
 use crate::schema::{ROWS_PER_INSERT, SqlValue, stored};
 use crate::store::Store;
-use crate::table::VECTOR;
 
 /// Maximum cached vectors; the least recently used are dropped first.
 const VECTORS: i64 = 100_000;

@@ -73,7 +73,7 @@ def load(folder):
     for row in lines(folder / "corpus.jsonl.gz") + lines(folder / "toolsets.jsonl.gz"):
         tools[row["module"], row["name"]] = Tool(row["module"], row["name"], row["description"], row.get("params"))
     for file in ("queries", "questions", "sentences"):
-        for row in lines(folder / f"{file}.jsonl"):
+        for row in lines(next(folder.glob(f"{file}.jsonl*"))):
             if "name" not in row:
                 continue
             key = row["module"], row["name"]

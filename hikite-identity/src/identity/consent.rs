@@ -4,7 +4,7 @@
 use hikite_core::caller::Scopes;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_store::clock::now_ms;
-use hikite_store::{ConsentRow, OwnerCheck};
+use hikite_store::{ConsentRow, OwnerCheck, Store};
 
 use super::secret::hash_of;
 use super::{Identity, read_scopes};
@@ -51,22 +51,23 @@ impl Identity {
             };
             let done = match before {
                 Some(_) => self.store.consents().change(&next).await?,
-                None => self.put_consent(&next).await?,
+                None => put(&self.store, &next).await?,
             };
             if done {
                 return Ok(());
             }
         }
     }
+}
 
-    async fn put_consent(&self, consent: &ConsentRow) -> Result<bool, Error> {
-        if self.store.consents().put_owned(consent, OwnerCheck::User).await? {
-            return Ok(true);
-        }
-        if self.store.consents().get(&consent.id, now_ms()).await?.is_some() {
-            return Ok(false);
-        }
-        let error = Error::new(ErrorKind::Authentication, "This user is not allowed to log in.");
-        Err(error.hint("Ask the administrator of this server."))
+/// Stores a new consent. Returns `false` if there is one already.
+async fn put(store: &Store, consent: &ConsentRow) -> Result<bool, Error> {
+    if store.consents().put_owned(consent, OwnerCheck::User).await? {
+        return Ok(true);
     }
+    if store.consents().get(&consent.id, now_ms()).await?.is_some() {
+        return Ok(false);
+    }
+    let error = Error::new(ErrorKind::Authentication, "This user is not allowed to log in.");
+    Err(error.hint("Ask the administrator of this server."))
 }

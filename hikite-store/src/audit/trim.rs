@@ -9,11 +9,11 @@ use sqlx::{AnyConnection, Row};
 
 use super::values;
 use crate::clock::{self, ClockJump, MachineClock};
+use crate::columns::AUDIT;
 use crate::connect::DatabaseEngine;
 use crate::error::StoreError;
 use crate::schema::{shown, stored};
 use crate::store::Store;
-use crate::table::AUDIT;
 
 /// Records deleted per transaction.
 const RECORDS_PER_TRANSACTION: u64 = 1000;

@@ -8,10 +8,10 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
 use super::trim;
+use crate::columns::AUDIT;
 use crate::error::{StoreError, StoreFault};
 use crate::schema::{shown, stored};
 use crate::store::Store;
-use crate::table::AUDIT;
 
 /// Records between two progress reports.
 const PROGRESS_INTERVAL: u64 = 1000;

@@ -1,7 +1,5 @@
 //! A store written by version 0.1.0: every user is there with their data and gets an id.
 
-use std::path::Path;
-
 use hikite_testkit::gateway::{HttpRequest, TestGateway};
 use hikite_testkit::postgres;
 
@@ -28,7 +26,7 @@ async fn a_store_of_the_first_version_goes_on_with_ids() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("hikite.db");
     std::fs::write(&file, STORE).expect("written");
-    upgraded(&format!("sqlite:{}", file.display()), folder.path()).await;
+    upgraded(&format!("sqlite:{}", file.display())).await;
     let copy = std::fs::read(folder.path().join("hikite.db.v5")).expect("a copy beside it");
     assert!(copy.starts_with(b"SQLite format 3"));
 }
@@ -38,15 +36,15 @@ async fn a_postgres_store_of_the_first_version_goes_on_with_ids() {
     if postgres::is_excluded() {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    upgraded(&postgres::database_with(POSTGRES), folder.path()).await;
-    let copy = std::fs::read(folder.path().join("postgres-store.db.v5")).expect("a copy in the data folder");
+    let gateway = upgraded(&postgres::database_with(POSTGRES)).await;
+    let copy = gateway.folder().path().join("data/postgres-store.db.v5");
+    let copy = std::fs::read(copy).expect("a copy in the data folder");
     assert!(copy.starts_with(b"SQLite format 3"));
 }
 
-async fn upgraded(store: &str, data: &Path) {
+async fn upgraded(store: &str) -> TestGateway {
     let (_fixture, web) = crate::http_fixture().await;
-    let config = json!({ "data": data, "store": { "url": store },
+    let config = json!({ "data": "data", "store": { "url": store },
         "mcpServers": { "web": web }, "modules": { "builtin": ["notion"] }, "server": { "surface": "direct" } });
     let variables = [("HIKITE_VAULT_KEY", "42".repeat(32))];
     let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -105,4 +103,5 @@ async fn upgraded(store: &str, data: &Path) {
     assert_eq!(delete(&gateway, gateway.token(), "/v1/users/alicia").await.status, 204);
     assert_eq!(status(&gateway, ALICE_S).await, 401);
     assert_eq!((status(&gateway, &second).await, status(&gateway, ROBOT_S).await), (200, 200));
+    gateway
 }
