@@ -42,8 +42,11 @@ pub(crate) fn closed(schema: &mut Schema) {
     schema.insert("additionalProperties".into(), false.into());
 }
 
-/// Removes formats of numbers, which are those of Rust.
+/// Removes formats of numbers, which are those of Rust. The largest value of a 32-bit number is said instead.
 pub(crate) fn without_number_formats(schema: &mut Schema) {
+    if schema.get("format").is_some_and(|format| format == "uint32") && schema.get("maximum").is_none() {
+        schema.insert("maximum".into(), u32::MAX.into());
+    }
     let is_of_number = |format: &str| format.starts_with("uint") || matches!(format, "double" | "int64");
     if schema.get("format").and_then(Value::as_str).is_some_and(is_of_number) {
         schema.remove("format");
