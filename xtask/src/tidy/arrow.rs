@@ -54,7 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("hikite-gateway", &["hikite-api", "hikite-core", "hikite-identity", "hikite-store", "hikite-vault"]),
-    ("hikite-identity", &["hikite-api", "hikite-core", "hikite-store", "hikite-vault"]),
+    ("hikite-identity", &["hikite-core", "hikite-store", "hikite-vault"]),
     ("hikite-api", &["hikite-core"]),
     ("hikite-measure", &["hikite-core", "hikite-gateway"]),
     ("hikite-store", &["hikite-core"]),
