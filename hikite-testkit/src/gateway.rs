@@ -59,14 +59,12 @@ impl TestGateway {
     /// Starts the program without flags: the config file sets the listen address and the data folder. That folder must
     /// be `data`, and the address reachable at 127.0.0.1.
     pub async fn start_by_file(programs: &TestPrograms, config: Value) -> Self {
-        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
-        let mut command = programs.hikite_by_file(folder.path());
-        command.arg("serve");
-        Self::run_in(programs, folder, config, command).await
+        Self::start_by_file_with(programs, config, &[]).await
     }
 
     /// Starts the program without flags, with additional environment variables.
     pub async fn start_by_file_with(programs: &TestPrograms, config: Value, variables: &[(&str, &str)]) -> Self {
+        assert!(config["server"]["listen"].is_string(), "without an address two tests would share the default port");
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let mut command = programs.hikite_by_file(folder.path());
         command.arg("serve").envs(variables.iter().copied());
@@ -370,6 +368,10 @@ async fn listening(child: &mut Child, stderr: &Mutex<String>) -> SocketAddr {
             return address;
         }
         let ended = child.try_wait().expect("our child");
+        if ended.is_some() {
+            // The last lines may still be in the pipe.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
         assert!(ended.is_none() && begin.elapsed() < LIMIT, "it does not listen ({ended:?}):\n{}", stderr.lock());
         tokio::time::sleep(Duration::from_millis(2)).await;
     }

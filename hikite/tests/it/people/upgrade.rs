@@ -45,7 +45,7 @@ async fn a_postgres_store_of_the_first_version_goes_on_with_ids() {
 async fn upgraded(store: &str) -> TestGateway {
     let (_fixture, web) = crate::http_fixture().await;
     let config = json!({ "data": "data", "store": { "url": store },
-        "mcpServers": { "web": web }, "modules": { "builtin": ["notion"] }, "server": { "surface": "direct" } });
+        "mcpServers": { "web": web }, "modules": { "builtin": ["notion"] }, "server": { "listen": "127.0.0.1:0", "surface": "direct" } });
     let variables = [("HIKITE_VAULT_KEY", "42".repeat(32))];
     let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let gateway = TestGateway::start_by_file_with(&PROGRAMS, config, &variables).await;
