@@ -130,33 +130,20 @@ fn results_schema() -> Value {
     let text = json!({ "type": "string" });
     json!({
         "type": "object",
-        "properties": {
-            "results": { "type": "array", "description": "Best first", "items": {
+        "properties": { "results": { "type": "array", "description": "Best first", "items": {
             "type": "object",
             "properties": {
                 "toolKey": text,
                 "toolName": text,
                 "serverName": text,
                 "relevance": { "type": "number", "minimum": 0, "maximum": 1 },
-                "weak": { "type": "boolean", "description": "Fits poorly" },
                 "explanation": text,
                 "description": text,
                 "signature": text,
                 "inputSchema": { "type": "object" },
             },
-                "required": ["toolKey", "toolName", "serverName", "relevance"],
-            } },
-            "needs": {
-                "type": "array",
-                "description": "Tools that fit better, of services without an account: not callable until connected",
-                "items": {
-                    "type": "object",
-                    "properties": { "module": text, "tool": text, "how": text },
-                    "required": ["module", "tool", "how"],
-                },
-            },
-            "note": text,
-        },
+            "required": ["toolKey", "toolName", "serverName", "relevance"],
+        } } },
         "required": ["results"],
     })
 }
