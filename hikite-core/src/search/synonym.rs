@@ -57,13 +57,13 @@ static TERMS: LazyLock<Vec<Vec<Vec<QueryTerm>>>> = LazyLock::new(|| {
     let stems = TermStemmer::new();
     let phrase = |phrase: &&str| {
         let mut terms = Vec::new();
-        phrase.split(' ').for_each(|text| {
+        for text in phrase.split(' ') {
             WordReader::default().words(text, |word| {
                 if word.text == text {
                     terms.push(QueryTerm { term: stems.term(word), text: text.to_owned(), weight: SYNONYM });
                 }
-            })
-        });
+            });
+        }
         terms
     };
     SAME.iter().map(|group| group.iter().map(phrase).collect()).collect()

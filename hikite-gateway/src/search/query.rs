@@ -189,13 +189,17 @@ impl Search {
             CandidateSet::Only(keys, unconnected) => {
                 let places = |keys: &[&ToolKey]| keys.iter().filter_map(|key| ready.place(key)).collect::<Vec<_>>();
                 let mut mask = ToolSet::none(ready.local.len());
-                places(keys).into_iter().for_each(|at| mask.set(at, true));
+                for at in places(keys) {
+                    mask.set(at, true);
+                }
                 (Arc::new(mask), places(unconnected))
             }
         };
         let with_unconnected = (!unconnected.is_empty()).then(|| {
             let mut both = ToolSet::clone(&tools);
-            unconnected.into_iter().for_each(|at| both.set(at, true));
+            for at in unconnected {
+                both.set(at, true);
+            }
             Arc::new(both)
         });
         CandidateMasks { tools, with_unconnected }
