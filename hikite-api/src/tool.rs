@@ -102,6 +102,9 @@ pub struct FoundTool {
     /// Relevance.
     #[schemars(range(min = 0, max = 1))]
     pub relevance: f64,
+    /// `true` if it fits poorly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weak: Option<bool>,
     /// Explanation of the match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<String>,
@@ -134,11 +137,33 @@ pub struct SearchFilters {
 }
 
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[schemars(transform = never_null)]
 pub struct SearchAnswer {
     pub query: String,
     pub results: Vec<FoundTool>,
     /// Number of matches, shown or not.
     pub total: u64,
+    /// Tools that fit better than all results, of services to which no account is connected. They cannot be called yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Vec<NeededAccount>>,
+    /// Advice if nothing fits well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Details of the search, in `hikite/search`: `provider`, `fallback`, `indexed`, `total`, and `unencoded` while tools
+    /// cannot be found by meaning yet.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>")]
+    pub meta: Option<Raw>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct NeededAccount {
+    pub module: String,
+    /// `module:tool`.
+    pub tool: String,
+    /// Instructions for connecting an account.
+    pub how: String,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

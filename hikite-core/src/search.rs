@@ -16,8 +16,10 @@ pub mod query;
 mod ranking;
 mod relevance;
 mod score;
+mod synonym;
 #[cfg(test)]
 mod tests;
+mod value;
 mod vector_index;
 mod word;
 
@@ -25,3 +27,4 @@ pub use document::ToolDocument;
 pub use index::{SearchHit, SearchIndex};
 pub use memory::UsageTrace;
 pub use query::SearchQuery;
+pub use relevance::RELEVANCE_MIN;

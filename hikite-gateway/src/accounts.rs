@@ -40,6 +40,7 @@ pub use connection::{BrowserSecret, ConnectedAccount, ConnectionCallback, Connec
 use hikite_identity::SecretStore;
 use hikite_store::clock::now_ms;
 use index::AccountIndex;
+pub(crate) use invitation::how_to_connect;
 pub(crate) use mask::{AccountMasks, SubjectMask};
 pub use provider::{AccountProvider, OAuthApp, TokenAuth};
 use refresh::SharedRefresh;
@@ -349,9 +350,9 @@ impl AccountStore {
                 };
                 Ok(Some(Arc::new(self.build_credential(&account, &tokens))))
             }
-            None => match self.link_for(provider, context).await {
-                Some(link) => Err(connect_first(provider, &link)),
-                None => Ok(None),
+            None => match self.link_for(&context.session.caller, provider).await {
+                Ok(Some(link)) => Err(connect_first(provider, &link)),
+                _ => Ok(None),
             },
         }
     }
@@ -436,8 +437,11 @@ fn no_account(provider: &str, name: &str, known: &[String]) -> Error {
 }
 
 fn connect_first(provider: &str, link: &ConnectionLink) -> Error {
-    Error::new(ErrorKind::AccountRequired, format!("No account with `{provider}` is connected."))
-        .hint(format!("Ask the user to connect an account at this address: {}", link.url.expose()))
+    Error::new(ErrorKind::AccountRequired, format!("No account with `{provider}` is connected.")).hint(connect_at(link))
+}
+
+fn connect_at(link: &ConnectionLink) -> String {
+    format!("Ask the user to connect an account at this address: {}", link.url.expose())
 }
 
 /// Returns 128 random bits in hex.

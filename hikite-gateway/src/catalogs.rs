@@ -54,7 +54,7 @@ pub(crate) struct CatalogsBuilder {
 pub struct Catalogs {
     limits: Arc<Limits>,
     sessions: Arc<OpenSessions>,
-    accounts: Option<Arc<AccountStore>>,
+    pub(crate) accounts: Option<Arc<AccountStore>>,
     cache: Arc<Cache>,
     meter: Arc<Meter>,
     on_rebuild: Box<dyn Fn() + Send + Sync>,
@@ -237,6 +237,14 @@ impl Catalogs {
         if self.current.with(|state| state.owner != owner) {
             self.replace_bounds(|state| state.owner = owner);
         }
+    }
+
+    /// Returns `true` if the caller has to connect an account before it can call the module.
+    pub(crate) fn lacks_account(&self, caller: &Caller, module: &Module) -> bool {
+        let lacks = |(accounts, provider): (&Arc<AccountStore>, &str)| {
+            accounts.choose(caller, provider, None).is_ok_and(|chosen| chosen.is_none())
+        };
+        module.needs_login || self.accounts.as_ref().zip(module.source.provider()).is_some_and(lacks)
     }
 
     /// Applies the current permissions of the accounts to all views.

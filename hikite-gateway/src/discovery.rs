@@ -19,7 +19,7 @@ use crate::search::Search;
 use crate::token_savings::TokenSavings;
 
 pub use list::ListPage;
-pub use tool_object::{ToolFilter, ToolListPage};
+pub use tool_object::{FoundTools, ToolFilter, ToolListPage};
 
 pub struct Discovery {
     pub(crate) limits: Arc<Limits>,

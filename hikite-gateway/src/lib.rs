@@ -86,7 +86,7 @@ pub use command::{
 };
 pub use config_admin::{ConfigAdmin, PutResult};
 pub use continuation::{ContinuationToken, TokenBinding};
-pub use discovery::{Discovery, ListPage, ToolFilter, ToolListPage};
+pub use discovery::{Discovery, FoundTools, ListPage, ToolFilter, ToolListPage};
 pub use freshness::Freshness;
 pub use gateway::Gateway;
 pub use handle::process_of_result;
@@ -96,7 +96,7 @@ pub use lookup::Lookup;
 pub use node::{Nodes, Owner, Peer};
 pub use registry::{RegistryStore, read as read_tool};
 pub use request::{named, without_query};
-pub use search::{MemorySettings, Search, SearchSettings, Strategy, decayed};
+pub use search::{CandidateRanking, MemorySettings, Search, SearchSettings, Strategy, decayed};
 pub use session::{Delivery, Inbox};
 pub use sessions::{SessionRegistration, Sessions};
 pub use snapshot::UserPermissions;

@@ -25,6 +25,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use candidate::CandidateRanking;
 use index_worker::IndexWorker;
 pub(crate) use query::{CandidateSet, QueryOutcome};
 use query_history::QueryHistory;

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::lexical::{DESCRIPTION, LexicalIndex, MODULE, NAME};
-use super::query::QueryTerm;
+use super::word::QueryTerm;
 
 /// Lowest similarity that is mentioned.
 const SIMILARITY_MIN: f32 = 0.2;

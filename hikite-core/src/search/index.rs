@@ -41,11 +41,7 @@ impl SearchIndex {
     pub fn build(documents: Vec<ToolDocument>, before: Option<&Self>) -> Self {
         let meaning = match before {
             None => VectorIndex::none(documents.len()),
-            Some(before) => {
-                let places: HashMap<&str, usize> =
-                    before.documents.iter().enumerate().map(|(at, d)| (d.content(), at)).collect();
-                before.meaning.remapped(documents.len(), |at| places.get(documents[at].content()).copied())
-            }
+            Some(before) => before.vectors_of(&documents),
         };
         let mut numbers: HashMap<&str, u32> = HashMap::new();
         let mut modules = Vec::with_capacity(documents.len());
@@ -88,6 +84,17 @@ impl SearchIndex {
     #[must_use]
     pub fn with_vectors(&self, model: &str, vectors: Vec<(usize, Vector)>) -> Self {
         Self { meaning: Arc::new(self.meaning.with(model, vectors)), ..self.clone() }
+    }
+
+    /// Returns an index with the vectors that `other` has for the same texts, instead of its own.
+    #[must_use]
+    pub fn with_vectors_of(&self, other: &Self) -> Self {
+        Self { meaning: Arc::new(other.vectors_of(&self.documents)), ..self.clone() }
+    }
+
+    fn vectors_of(&self, documents: &[ToolDocument]) -> VectorIndex {
+        let places: HashMap<&str, usize> = self.documents.iter().enumerate().map(|(at, d)| (d.content(), at)).collect();
+        self.meaning.remapped(documents.len(), |at| places.get(documents[at].content()).copied())
     }
 
     /// Returns the model of the vectors; empty if there are none.

@@ -2,7 +2,9 @@
 
 use super::clause::clauses;
 use super::encoder::{Encoder, Vector};
-use super::word::{TermStemmer, WordReader};
+use super::synonym::add_synonyms;
+use super::value::without_values;
+use super::word::{QueryTerm, TermStemmer, WordReader};
 
 /// One or several queries for the same thing, with optional context.
 #[derive(Clone, Debug, Default)]
@@ -23,13 +25,6 @@ pub(super) struct QueryText {
     pub(super) text: String,
     pub(super) words: Vec<QueryTerm>,
     pub(super) vector: Option<Vector>,
-}
-
-/// A term of a query.
-#[derive(Clone, Debug)]
-pub(super) struct QueryTerm {
-    pub(super) term: u64,
-    pub(super) text: String,
 }
 
 impl SearchQuery {
@@ -71,10 +66,10 @@ impl SearchQuery {
         self
     }
 
-    /// Returns the term hashes of all queries, sorted and unique.
+    /// Returns the term hashes of all queries, sorted and unique. Synonyms are not among them.
     pub fn terms(&self) -> Vec<u64> {
         let words = self.queries.iter().flat_map(|query| &query.whole.words);
-        let mut terms: Vec<u64> = words.map(|word| word.term).collect();
+        let mut terms: Vec<u64> = words.filter(|word| word.is_own()).map(|word| word.term).collect();
         terms.sort_unstable();
         terms.dedup();
         terms
@@ -97,20 +92,28 @@ impl SearchQuery {
 }
 
 impl QueryText {
-    /// Parses a text. Stop words are dropped unless there is nothing else.
+    /// Parses a text. Values, then stop words, are dropped unless there is nothing else.
     fn read(text: &str) -> Self {
-        let stems = TermStemmer::new();
-        let (mut words, mut stop): (Vec<QueryTerm>, Vec<QueryTerm>) = Default::default();
-        WordReader::default().words(text, |word| {
-            let words = if word.is_stop() { &mut stop } else { &mut words };
-            let term = stems.term(word);
-            if words.iter().all(|known| known.term != term) {
-                words.push(QueryTerm { term, text: word.text.to_owned() });
-            }
-        });
+        let (mut words, _) = terms(&without_values(text));
         if words.is_empty() {
-            words = stop;
+            let (all, stop) = terms(text);
+            words = if all.is_empty() { stop } else { all };
         }
+        add_synonyms(&mut words);
         Self { text: text.to_owned(), words, vector: None }
     }
+}
+
+/// Returns the terms of a text, and its stop words.
+fn terms(text: &str) -> (Vec<QueryTerm>, Vec<QueryTerm>) {
+    let stems = TermStemmer::new();
+    let (mut words, mut stop): (Vec<QueryTerm>, Vec<QueryTerm>) = Default::default();
+    WordReader::default().words(text, |word| {
+        let words = if word.is_stop() { &mut stop } else { &mut words };
+        let term = stems.term(word);
+        if words.iter().all(|known| known.term != term) {
+            words.push(QueryTerm { term, text: word.text.to_owned(), weight: 1.0 });
+        }
+    });
+    (words, stop)
 }

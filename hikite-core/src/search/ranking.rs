@@ -6,9 +6,10 @@ use std::collections::BinaryHeap;
 use super::explanation::{HitReasons, explain};
 use super::index::{SearchHit, SearchIndex};
 use super::memory::{UsageRecall, UsageTrace};
-use super::query::{QueryTerm, QueryText, SearchQuery};
+use super::query::{QueryText, SearchQuery};
 use super::relevance::{HitEvidence, relevance};
 use super::score::Scorer;
+use super::word::QueryTerm;
 use crate::tool_set::ToolSet;
 
 pub(super) fn search(
@@ -108,8 +109,10 @@ impl SearchRun<'_> {
     /// Collects the evidence for one document, the best of all queries.
     fn evidence(&self, at: usize) -> HitEvidence {
         let words = self.parts().map(|part| {
-            let impact_max: f32 = part.words.iter().map(|word| self.index.lexical.impact_max(word.term)).sum();
-            let impact: f32 = part.words.iter().map(|word| self.index.lexical.impact_of(word.term, at).0).sum();
+            let lexical = &self.index.lexical;
+            let own = part.words.iter().filter(|word| word.is_own());
+            let impact_max: f32 = own.map(|word| lexical.impact_max(word.term)).sum();
+            let impact: f32 = part.words.iter().map(|word| word.weight * lexical.impact_of(word.term, at).0).sum();
             if impact_max > 0.0 { impact / impact_max } else { 0.0 }
         });
         HitEvidence {

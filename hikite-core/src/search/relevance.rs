@@ -6,6 +6,8 @@
 //! - combined: `1 - (1 - words)(1 - vectors)(1 - memory)`, and 1 for a tool mentioned by name. Where that would
 //!   increase from one hit to the next, adjacent hits share their mean.
 
+/// Hits with a lower relevance do not fit: they share a common word or a general topic with the query.
+pub const RELEVANCE_MIN: f64 = 0.2;
 /// Most unrelated tools have a lower similarity.
 const SIMILARITY_LOW: f32 = 0.1;
 /// Most tools that match the wording of a query have a higher similarity.

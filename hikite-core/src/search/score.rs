@@ -1,9 +1,11 @@
 //! Scores every document in a mask against a query.
 //!
 //! Lexical and vector scores have different scales, so each becomes a z-score among the scored documents before they
-//! are added: half the lexical score plus the vector score. A share of the module's mean score and a share of the best
-//! clause's score are added. A document without a vector gets the vector score that its lexical score predicts, by
-//! linear regression over the documents that have both.
+//! are added with the weights below. Every module has the same weight in the mean and in the deviation, whatever its
+//! number of documents. A share of the best clause's score and a prior for the document's module are added. The prior is
+//! bounded: it never lifts a document above one whose own score is better by more than the bound. A document without
+//! a vector gets the vector score that its lexical score predicts, by linear regression over the documents that have
+//! both.
 
 use super::index::SearchIndex;
 use super::query::{QueryParts, QueryText, SearchQuery};
@@ -11,7 +13,10 @@ use crate::tool_set::ToolSet;
 
 const WORDS: f32 = 0.5;
 const MEANING: f32 = 1.0;
+/// Weight of the z-score of the module's mean score.
 const MODULE: f32 = 0.4;
+/// Largest difference that the module makes between two documents, as a share of the best own score.
+const MODULE_BOUND: f32 = 0.1;
 const CLAUSE: f32 = 0.3;
 /// Weight of the other queries against the best one.
 const OTHERS: f32 = 0.2;
@@ -76,7 +81,7 @@ impl<'a> Scorer<'a> {
     fn part(&mut self, part: &QueryText) -> Vec<f32> {
         let mut scores = self.words(part);
         self.mark_evidence(&scores);
-        standardise(&mut scores);
+        self.standardise(&mut scores, |_| true);
         let similarity = part.vector.as_ref().and_then(|v| self.index.meaning.similarity(v, &self.places));
         if let Some(mut similarity) = similarity {
             self.mark_evidence(&similarity);
@@ -98,9 +103,10 @@ impl<'a> Scorer<'a> {
     /// Adds up impacts; touches only the postings of the query's terms.
     fn words(&self, part: &QueryText) -> Vec<f32> {
         let mut all = vec![0.0_f32; self.index.len()];
-        for postings in part.words.iter().filter_map(|word| self.index.lexical.postings(word.term)) {
+        for word in &part.words {
+            let Some(postings) = self.index.lexical.postings(word.term) else { continue };
             for (document, impact) in postings.documents.iter().zip(postings.impacts) {
-                all[*document as usize] += impact;
+                all[*document as usize] += word.weight * impact;
             }
         }
         if self.places.len() == all.len() {
@@ -111,81 +117,105 @@ impl<'a> Scorer<'a> {
 
     /// Converts similarities to z-scores and predicts those of documents without a vector.
     fn predict_missing(&self, similarity: &mut [f32], words: &[f32]) {
-        if self.index.meaning.is_complete() {
-            return standardise(similarity);
-        }
         let known = |at: usize| self.index.meaning.is_known(self.places[at] as usize);
+        if self.index.meaning.is_complete() {
+            return self.standardise(similarity, |_| true);
+        }
+        self.standardise(similarity, known);
         let all: Vec<usize> = (0..similarity.len()).filter(|at| known(*at)).collect();
-        let mut known_scores: Vec<f32> = all.iter().map(|at| similarity[*at]).collect();
-        standardise(&mut known_scores);
         let mean = all.iter().map(|at| words[*at]).sum::<f32>() / as_f32(all.len()).max(1.0);
         let spread: f32 = all.iter().map(|at| (words[*at] - mean).powi(2)).sum();
-        let shared: f32 = all.iter().zip(&known_scores).map(|(at, z)| (words[*at] - mean) * z).sum();
+        let shared: f32 = all.iter().map(|at| (words[*at] - mean) * similarity[*at]).sum();
         let slope = if spread > 0.0 { (shared / spread).max(0.0) } else { 0.0 };
-        for (at, value) in similarity.iter_mut().enumerate() {
+        for (at, value) in similarity.iter_mut().enumerate().filter(|(at, _)| !known(*at)) {
             *value = slope * (words[at] - mean);
         }
-        for (at, z) in all.into_iter().zip(known_scores) {
-            similarity[at] = z;
-        }
     }
 
-    /// Adds the z-score of each module's mean score, weighted by its number of documents.
+    /// Adds the prior of each document's module: the z-score of the module's mean score, within the bound.
     fn add_modules(&self, scores: &mut [f32]) {
-        if self.index.module_count() < 2 {
-            return;
-        }
+        let sums = self.module_sums(scores, |_| true);
+        let z_score = ZScore::of(sums.iter().filter_map(|of| of.mean().map(|mean| (mean, mean * mean))));
+        let bound = MODULE_BOUND / 2.0 * scores.iter().copied().fold(0.0, f32::max);
+        let prior = |mean: f64| (MODULE * z_score.value(as_single(mean))).clamp(-bound, bound);
+        let priors: Vec<f32> = sums.iter().map(|of| of.mean().map_or(0.0, prior)).collect();
         let modules = self.index.modules();
-        let mut means = vec![(0.0_f32, 0.0_f32); self.index.module_count()];
-        for (at, score) in self.places.iter().zip(&*scores) {
-            let (sum, count) = &mut means[modules[*at as usize] as usize];
-            *sum += score;
-            *count += 1.0;
-        }
-        for (sum, count) in &mut means {
-            *sum /= count.max(1.0);
-        }
-        let total = as_f32(scores.len()).max(1.0);
-        let mean = means.iter().map(|(mean, count)| mean * count).sum::<f32>() / total;
-        let spread = means.iter().map(|(one, count)| (one - mean).powi(2) * count).sum::<f32>() / total;
-        let scale = MODULE * one_over_deviation(spread);
         for (at, score) in self.places.iter().zip(scores) {
-            *score += scale * (means[modules[*at as usize] as usize].0 - mean);
+            *score += priors[modules[*at as usize] as usize];
         }
     }
-}
 
-/// Converts values to z-scores; zeros if they are all equal.
-fn standardise(values: &mut [f32]) {
-    let count = as_f32(values.len()).max(1.0);
-    let mean = sum(values, |value| value) / count;
-    let scale = one_over_deviation(sum(values, |value| (value - mean) * (value - mean)) / count);
-    for value in values {
-        *value = (*value - mean) * scale;
-    }
-}
-
-fn one_over_deviation(variance: f32) -> f32 {
-    // A smaller variance is a rounding error.
-    if variance > 1e-9 { 1.0 / variance.sqrt() } else { 0.0 }
-}
-
-/// Sums in eight lanes, so that the compiler can vectorise it.
-fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
-    const LANES: usize = 8;
-    let mut lanes = [0.0_f32; LANES];
-    let chunks = values.chunks_exact(LANES);
-    let rest: f32 = chunks.remainder().iter().map(|value| of(*value)).sum();
-    for chunk in chunks {
-        for (lane, value) in lanes.iter_mut().zip(chunk) {
-            *lane += of(*value);
+    /// Converts values to z-scores; zeros if they are all equal. Only the values that `counts` accepts determine the
+    /// mean and the deviation.
+    fn standardise(&self, values: &mut [f32], counts: impl Fn(usize) -> bool) {
+        let sums = self.module_sums(values, counts);
+        let z_score = ZScore::of(sums.iter().filter_map(|of| Some((of.mean()?, of.squares / of.count))));
+        for value in values {
+            *value = z_score.value(*value);
         }
     }
-    lanes.iter().sum::<f32>() + rest
+
+    /// Adds up the values of each module.
+    fn module_sums(&self, values: &[f32], counts: impl Fn(usize) -> bool) -> Vec<ModuleSums> {
+        let modules = self.index.modules();
+        let mut sums = vec![ModuleSums::default(); self.index.module_count()];
+        for (at, (place, value)) in self.places.iter().zip(values).enumerate() {
+            if counts(at) {
+                let (of, value) = (&mut sums[modules[*place as usize] as usize], f64::from(*value));
+                of.count += 1.0;
+                of.sum += value;
+                of.squares += value * value;
+            }
+        }
+        sums
+    }
+}
+
+/// Sums over the values of one module.
+#[derive(Clone, Copy, Debug, Default)]
+struct ModuleSums {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl ModuleSums {
+    /// Returns the mean of the values; `None` without values.
+    fn mean(self) -> Option<f64> {
+        (self.count > 0.0).then(|| self.sum / self.count)
+    }
+}
+
+/// Conversion of values to z-scores.
+struct ZScore {
+    mean: f32,
+    one_over_deviation: f32,
+}
+
+impl ZScore {
+    /// Takes the mean and the mean square of each module; all modules have the same weight.
+    fn of(modules: impl Iterator<Item = (f64, f64)>) -> Self {
+        let add = |(count, sum, squares), (mean, square)| (count + 1.0, sum + mean, squares + square);
+        let (count, sum, squares): (f64, f64, f64) = modules.fold((0.0, 0.0, 0.0), add);
+        let mean = sum / count.max(1.0);
+        let variance = squares / count.max(1.0) - mean * mean;
+        // A smaller variance is a rounding error.
+        let one_over_deviation = if variance > 1e-9 { 1.0 / variance.sqrt() } else { 0.0 };
+        Self { mean: as_single(mean), one_over_deviation: as_single(one_over_deviation) }
+    }
+
+    fn value(&self, value: f32) -> f32 {
+        (value - self.mean) * self.one_over_deviation
+    }
 }
 
 fn add(scores: &mut [f32], more: &[f32], share: f32) {
     scores.iter_mut().zip(more).for_each(|(score, more)| *score += share * more);
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "scores need no more than seven digits")]
+fn as_single(value: f64) -> f32 {
+    value as f32
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of documents stay far below 2^24")]

@@ -192,3 +192,61 @@ fn what_was_used_before_comes_up_again() {
     let gone = UsageTrace { document: 99, ..trace.clone() };
     assert!(index.search(&asked("save notes"), &ToolSet::all(6), &[gone], 10).is_empty());
 }
+
+/// Returns a catalog with a server whose 60 tools all mention issues, and others with one `export_issue` among them.
+fn one_server_about_issues() -> Vec<ToolDocument> {
+    let verbs = ["assign", "rank", "move", "watch", "vote", "label"];
+    let nouns = ["sprint", "board", "epic", "version", "screen", "field", "scheme", "filter", "status", "link"];
+    let mentioning = verbs.iter().flat_map(|verb| nouns.map(|noun| format!("{verb}_{noun}"))).map(|name| {
+        let parameter = ("issueIdOrKey".to_owned(), "Id or key of the issue".to_owned());
+        ToolDocument::new(ToolKey::new("tracker", &*name), &*name, "", "Changes an issue", vec![parameter])
+    });
+    let others = (0..15 * 60).map(|at| {
+        let (module, verb) = (format!("service{}", at / 60), if at % 60 == 0 { "export" } else { "list" });
+        tool(&module, &format!("{verb}_thing{}", at % 60), "Reads something of this service")
+    });
+    let named = tool("service0", "export_issue", "Reads a file");
+    mentioning.chain(others).chain([named]).collect()
+}
+
+#[test]
+fn a_server_about_one_word_does_not_lift_its_tools_above_the_tool_that_both_words_name() {
+    for index in [SearchIndex::build(one_server_about_issues(), None), encoded(one_server_about_issues())] {
+        for query in ["export issue", "make an export of an issue"] {
+            let hits = ask(&index, &[query], None);
+            assert_eq!(hits[0].at, index.len() - 1, "{query}: {:?}", &hits[..3]);
+        }
+    }
+}
+
+#[test]
+fn values_of_the_query_are_not_matched_with_names() {
+    let mut documents = catalog();
+    documents.push(tool("report", "quarterly_report_17", "Does something else"));
+    let index = SearchIndex::build(documents, None);
+    for query in
+        ["write 'Quarterly report' to a file", "write report-17 to a file", "write /quarterly/report to a file"]
+    {
+        let hits = ask(&index, &[query], None);
+        assert!(hits[0].at == 3 && !places(&hits).contains(&6), "{query}: {hits:?}");
+    }
+    assert_eq!(places(&ask(&index, &["\"quarterly\""], None)), [6], "there is nothing else to search for");
+}
+
+#[test]
+fn an_abbreviation_finds_the_word_and_the_word_the_abbreviation() {
+    let index = SearchIndex::build(
+        vec![
+            tool("git", "create_merge_request", "Opens one"),
+            tool("git", "list_repos", "Shows all"),
+            tool("disk", "make_directory", "Makes one"),
+            tool("disk", "folder_size", "Measures one"),
+        ],
+        None,
+    );
+    assert_eq!(places(&ask(&index, &["open mr"], None)), [0]);
+    assert_eq!(places(&ask(&index, &["repository"], None)), [1]);
+    assert_eq!(places(&ask(&index, &["folder"], None)), [3, 2], "the word itself weighs more");
+    let terms = |text: &str| SearchQuery::lexical(&[text.to_owned()], None).terms().len();
+    assert_eq!(terms("open mr"), 2, "synonyms are not remembered");
+}

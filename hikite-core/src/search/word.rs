@@ -36,6 +36,22 @@ impl TextWord<'_> {
     }
 }
 
+/// A term of a query.
+#[derive(Clone, Debug)]
+pub(super) struct QueryTerm {
+    pub(super) term: u64,
+    pub(super) text: String,
+    /// 1 for a word of the query, less for a synonym.
+    pub(super) weight: f32,
+}
+
+impl QueryTerm {
+    /// Returns `true` if the query itself has the word.
+    pub(super) fn is_own(&self) -> bool {
+        self.weight >= 1.0
+    }
+}
+
 /// Splits texts into words, with reused buffers.
 #[derive(Debug, Default)]
 pub(super) struct WordReader {

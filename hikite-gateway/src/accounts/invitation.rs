@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use hikite_core::caller::Scopes;
+use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, InputRequest, InputRequestKind};
 
 use super::connection::ConnectionLink;
-use super::{AccountStatus, AccountStore, DEFAULT};
+use super::{AccountStatus, AccountStore, DEFAULT, connect_at};
 use hikite_store::clock::now_ms;
 
 /// Remaining lifetime, in milliseconds, that a reused link must have.
@@ -17,35 +17,42 @@ const LINK_LIFETIME_MIN_MS: u64 = 5 * 60_000;
 const CONNECT_WAIT_MAX: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
+/// Tells how a caller connects an account: at an address if a link can be made, else as the error says.
+pub(crate) async fn how_to_connect(accounts: &AccountStore, caller: &Caller, provider: &str) -> Option<String> {
+    match accounts.link_for(caller, provider).await {
+        Ok(link) => link.map(|link| connect_at(&link)),
+        Err(error) => error.hint.map(Into::into),
+    }
+}
+
 impl AccountStore {
-    /// Returns the link where a caller connects an account. A recent link is reused.
-    pub(super) async fn link_for(&self, provider: &str, context: &CallContext) -> Option<ConnectionLink> {
-        let caller = &context.session.caller;
+    /// Returns the link where a caller connects an account, `None` if it may not. A recent link is reused.
+    pub(super) async fn link_for(&self, caller: &Caller, provider: &str) -> Result<Option<ConnectionLink>, Error> {
         if !caller.scopes.contains(Scopes::CALL) {
-            return None;
+            return Ok(None);
         }
         let key = (caller.subject.clone(), provider.to_owned());
         let known = self.links.lock().get(&key).cloned();
         if let Some(link) = known.filter(|link| link.expires_at > now_ms() + LINK_LIFETIME_MIN_MS)
             && self.progress(&caller.subject, &link.id).await.is_ok_and(|at| at.state == "waiting")
         {
-            return Some(link);
+            return Ok(Some(link));
         }
         let name = self.reconnect_name(&caller.subject, provider);
-        let link = self.begin(&caller.subject, provider, name.as_deref()).await.ok()?;
+        let link = self.begin(&caller.subject, provider, name.as_deref()).await?;
         let mut links = self.links.lock();
         links.retain(|_, link| link.expires_at > now_ms());
         links.insert(key, link.clone());
-        Some(link)
+        Ok(Some(link))
     }
 
     /// Adds to the error the link where the account is connected again.
     pub(super) async fn with_link(&self, error: Error, provider: &str, context: &CallContext) -> Error {
-        match self.link_for(provider, context).await {
-            Some(link) => {
+        match self.link_for(&context.session.caller, provider).await {
+            Ok(Some(link)) => {
                 error.hint(format!("Ask the user to connect the account again at this address: {}", link.url.expose()))
             }
-            None => error,
+            _ => error,
         }
     }
 
@@ -54,7 +61,7 @@ impl AccountStore {
         if !supports_url_elicitation(context) {
             return Ok(false);
         }
-        let Some(link) = self.link_for(provider, context).await else { return Ok(false) };
+        let Ok(Some(link)) = self.link_for(&context.session.caller, provider).await else { return Ok(false) };
         let title = self.provider(provider).map_or_else(|| provider.to_owned(), |provider| provider.title);
         let params = Object::default()
             .with("mode", "url")

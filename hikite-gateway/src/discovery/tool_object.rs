@@ -37,6 +37,19 @@ pub struct ToolListPage {
     pub total: usize,
 }
 
+/// Search hits as objects, and how they were found.
+#[derive(Clone, Debug, Default)]
+pub struct FoundTools {
+    pub items: Vec<Raw>,
+    pub total: usize,
+    /// Tools that fit better, of services without an account: `module`, `tool` and `how`.
+    pub needs: Vec<Raw>,
+    /// Advice if nothing fits.
+    pub note: Option<String>,
+    /// Content of `_meta`.
+    pub meta: Object,
+}
+
 impl Discovery {
     /// Returns up to `count` tool objects from `start` on.
     pub async fn tools_page(
@@ -75,27 +88,38 @@ impl Discovery {
         query: &str,
         filter: &ToolFilter,
         limit: usize,
-    ) -> Result<ToolListPage, Error> {
+    ) -> Result<FoundTools, Error> {
         let caller = who.0;
         let searching = self.auditor.open_search(who).await?;
         self.lookup.wait_for_listings(caller).await;
         let view = self.catalogs.view_of(caller);
-        let among = CandidateSet::Only(filter.tools(&view).map(|(_, tool)| &tool.key).collect());
+        let is_unconnected = |module: &Module| filter.module.is_none() && self.catalogs.lacks_account(caller, module);
+        let (unconnected, callable): (Vec<_>, Vec<_>) =
+            filter.all_tools(&view).partition(|(module, _)| is_unconnected(module));
+        let among = CandidateSet::Only(
+            callable.into_iter().map(|(_, tool)| &tool.key).collect(),
+            unconnected.into_iter().filter(|(_, tool)| tool.is_enabled()).map(|(_, tool)| &tool.key).collect(),
+        );
         let asked = ToolQuery { queries: vec![query.to_owned()], context: None, limit: HITS_MAX };
         let told = self.search.ask(caller, &view, &asked, among).await;
         let total = told.found.len();
         searching.found(told.provider, &asked.queries, total);
-        let items = told.found.into_iter().take(limit).filter_map(|chosen| {
+        let items = told.found.iter().enumerate().take(limit).filter_map(|(at, chosen)| {
             let module = view.module(&chosen.key.module)?;
             let tool = view.tool_by_key(&chosen.key)?;
             let relevance = (chosen.relevance * 1000.0).round() / 1000.0;
             let mut object = self.object(&view, module, tool).with("relevance", Raw::of(&relevance));
+            if at >= told.fitting {
+                object.set("weak", Raw::of(&true));
+            }
             if let Some(explanation) = &chosen.explanation {
                 object.set("explanation", explanation.as_str());
             }
             Some(object.raw())
         });
-        Ok(ToolListPage { items: items.collect(), total })
+        let items = items.collect();
+        let needs = self.needs(caller, &view, &told).await;
+        Ok(FoundTools { items, total, needs, note: told.note(), meta: told.meta() })
     }
 
     /// Returns the tool object for an administrator who changed the tool.
@@ -156,10 +180,12 @@ impl Discovery {
 impl ToolFilter {
     fn tools<'a>(&'a self, view: &'a View) -> impl Iterator<Item = (&'a Module, &'a Tool)> {
         // Modules that need a login are listed only when named.
-        let modules = view.modules().iter().filter(|module| match self.module.as_deref() {
-            Some(name) => name == &*module.name,
-            None => !module.needs_login,
-        });
+        self.all_tools(view).filter(|(module, _)| self.module.is_some() || !module.needs_login)
+    }
+
+    fn all_tools<'a>(&'a self, view: &'a View) -> impl Iterator<Item = (&'a Module, &'a Tool)> {
+        let modules = view.modules().iter();
+        let modules = modules.filter(|module| self.module.as_deref().is_none_or(|name| name == &*module.name));
         let tools = modules.flat_map(|module| module.tools.iter().map(move |tool| (module, tool)));
         tools.filter(move |(_, tool)| self.accepts(view, tool))
     }

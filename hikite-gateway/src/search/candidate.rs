@@ -18,15 +18,25 @@ const ENCODE_NOW_MAX: usize = 200;
 /// Maximum number of texts per background run.
 const ENCODE_LATER_MAX: usize = 5000;
 
+/// The best of the given tools, and how they were found.
+#[derive(Debug)]
+pub struct CandidateRanking {
+    pub tools: Vec<RankedTool>,
+    /// The strategy that was used.
+    pub provider: &'static str,
+    /// Number of tools that wait for their vector.
+    pub unencoded: usize,
+}
+
 impl Search {
-    /// Returns the best of the given tools, and the strategy that was used.
+    /// Returns the best of the given tools.
     pub(crate) async fn rank_candidates(
         &self,
         queries: Vec<String>,
         context: Option<String>,
         tools: Vec<AvailableTool>,
         limit: usize,
-    ) -> Result<(Vec<RankedTool>, &'static str), Error> {
+    ) -> Result<CandidateRanking, Error> {
         let build = move || {
             let documents = tools.into_iter().map(|tool| {
                 let name = Arc::clone(&tool.name);
@@ -38,12 +48,12 @@ impl Search {
             return Err(Error::new(ErrorKind::Internal, "The tools could not be read."));
         };
         let encoder = self.settings().encoder.clone();
-        let (index, encoder) = match encoder {
+        let (index, encoder, unencoded) = match encoder {
             Some(encoder) => match self.encode_candidates(&index, &encoder).await {
-                Some(read) => (read, Some(encoder)),
-                None => (index, None),
+                Ok(read) => (read, Some(encoder), 0),
+                Err(unencoded) => (index, None, unencoded),
             },
-            None => (index, None),
+            None => (index, None, 0),
         };
         let turn = Arc::clone(&self.encoding).try_acquire_owned().ok();
         let encoder = encoder.filter(|_| turn.is_some());
@@ -64,11 +74,11 @@ impl Search {
             chosen.collect::<Vec<RankedTool>>()
         };
         let chosen = self.tasks.spawn_blocking(search).await;
-        Ok((chosen.unwrap_or_default(), provider))
+        Ok(CandidateRanking { tools: chosen.unwrap_or_default(), provider, unencoded })
     }
 
-    /// Returns the index with vectors; `None` if too many texts are unknown.
-    async fn encode_candidates(&self, index: &SearchIndex, encoder: &Arc<dyn Encoder>) -> Option<SearchIndex> {
+    /// Returns the index with vectors, or the number of unknown texts if they are too many.
+    async fn encode_candidates(&self, index: &SearchIndex, encoder: &Arc<dyn Encoder>) -> Result<SearchIndex, usize> {
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, document) in index.documents().iter().enumerate() {
             places.entry(document.content()).or_default().push(at);
@@ -80,18 +90,18 @@ impl Search {
         if missing.len() > ENCODE_NOW_MAX {
             let contents = missing.iter().map(|content| (*content).to_owned());
             self.encode_later(contents.zip(texts).take(ENCODE_LATER_MAX).collect(), encoder);
-            return None;
+            return Err(missing.len());
         }
         if !missing.is_empty() {
             let reader = Arc::clone(encoder);
             let read = move || texts.iter().map(|text| reader.tool(text)).collect::<Vec<Vector>>();
-            let vectors = self.tasks.spawn_blocking(read).await.ok()?;
+            let vectors = self.tasks.spawn_blocking(read).await.map_err(|_| missing.len())?;
             known.extend(self.store_vectors(encoder.model(), &missing, vectors).await);
         }
         let vectors = known.iter().flat_map(|(content, vector)| {
             places.get(content.as_str()).into_iter().flatten().map(move |at| (*at, vector.clone()))
         });
-        Some(index.with_vectors(encoder.model(), vectors.collect()))
+        Ok(index.with_vectors(encoder.model(), vectors.collect()))
     }
 
     /// Encodes texts in the background for later queries. Only one such run at a time.

@@ -77,6 +77,13 @@ impl CatalogIndex {
         Self { catalog: Arc::clone(&self.catalog), local, remote: Some(remote), layout: Arc::clone(&self.layout) }
     }
 
+    /// Returns a copy with the vectors that `whole` has for its tools.
+    pub(super) fn with_vectors_of(&self, whole: &Self) -> Self {
+        let local = self.local.with_vectors_of(&whole.local);
+        let remote = whole.remote.as_ref().map(|remote| self.local.with_vectors_of(remote));
+        Self { catalog: Arc::clone(&self.catalog), local, remote, layout: Arc::clone(&self.layout) }
+    }
+
     /// Returns `true` if all tools have vectors.
     pub(super) fn is_encoded(&self) -> bool {
         let whole = |index: &SearchIndex| index.encoded() == index.len();
@@ -111,9 +118,14 @@ impl CatalogIndex {
         mask
     }
 
+    /// Returns the positions of a module's tools.
+    pub(super) fn module(&self, name: &str) -> Range<usize> {
+        self.layout.modules.get(name).cloned().unwrap_or_default()
+    }
+
     /// Removes a module's tools from a mask.
     pub(super) fn without(&self, module: &str, mask: &mut ToolSet) {
-        for at in self.layout.modules.get(module).cloned().into_iter().flatten() {
+        for at in self.module(module) {
             mask.set(at, false);
         }
     }

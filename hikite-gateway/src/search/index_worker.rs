@@ -1,22 +1,30 @@
 //! Background worker that keeps the search index up to date: one run at a time, always the newest catalog, first the
 //! lexical index and then the vectors. Nothing is built before the first search, so that unused search costs nothing.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use hikite_core::tool_set::ToolSet;
+use hikite_core::view::View;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::catalog_index::CatalogIndex;
+use super::catalog_index::{CatalogIndex, encoded};
 use super::{Search, Strategy};
 
 /// Maximum time to wait for the first index.
 const FIRST: Duration = Duration::from_secs(10);
 /// Maximum time to wait for an index of changed tools.
 const FRESH: Duration = Duration::from_millis(500);
+/// Maximum time that a search waits for vectors, and for the next ones of them.
+const VECTORS: Duration = Duration::from_secs(2);
+const NEXT_VECTORS: Duration = Duration::from_millis(700);
+/// With more texts to encode, no search waits: they take too long.
+const ENCODE_WAIT_MAX: usize = 200;
 
 pub(super) struct IndexWorker {
     ready: ArcSwapOption<CatalogIndex>,
@@ -27,6 +35,8 @@ pub(super) struct IndexWorker {
     vectors: AtomicBool,
     /// The encoder's tables are unpacked.
     warm: AtomicBool,
+    /// Contents without a precomputed or stored vector, by model. They have to be encoded.
+    absent: Mutex<HashMap<String, HashSet<String>>>,
 }
 
 #[derive(Default)]
@@ -47,6 +57,7 @@ impl Default for IndexWorker {
             work: Mutex::default(),
             vectors: AtomicBool::default(),
             warm: AtomicBool::default(),
+            absent: Mutex::default(),
         }
     }
 }
@@ -63,6 +74,34 @@ impl IndexWorker {
 
     fn notify(&self) {
         self.published.send_modify(|count| *count += 1);
+    }
+
+    /// Returns the contents that are not known to be absent.
+    pub(super) fn not_absent<'a>(&self, model: &str, contents: &[&'a str]) -> Vec<&'a str> {
+        let all = self.absent.lock();
+        let absent = all.get(model);
+        contents.iter().copied().filter(|content| !absent.is_some_and(|absent| absent.contains(*content))).collect()
+    }
+
+    pub(super) fn note_absent<'a>(&self, model: &str, contents: impl Iterator<Item = &'a str>) {
+        self.absent.lock().entry(model.to_owned()).or_default().extend(contents.map(str::to_owned));
+    }
+
+    /// Forgets the contents that have a vector now.
+    pub(super) fn note_known<'a>(&self, model: &str, contents: impl Iterator<Item = &'a String>) {
+        if let Some(absent) = self.absent.lock().get_mut(model) {
+            contents.for_each(|content| _ = absent.remove(content));
+        }
+    }
+
+    pub(super) fn forget_absent(&self, model: &str) {
+        self.absent.lock().remove(model);
+    }
+
+    /// Returns `true` if vectors are being made and few texts are left to encode.
+    fn is_nearly_encoded(&self) -> bool {
+        let absent = self.absent.lock().values().map(HashSet::len).max().unwrap_or(0);
+        self.work.lock().running && absent <= ENCODE_WAIT_MAX
     }
 
     /// Returns `true` once, before the encoder's first use.
@@ -122,6 +161,34 @@ impl Search {
         };
         let waited = tokio::time::timeout(wait_max, wait).await;
         waited.ok().flatten().or_else(|| self.index_worker.ready())
+    }
+
+    /// Waits until the tools of a view have vectors: for a bounded time, and only while the worker adds some. Returns
+    /// the newest index.
+    pub(super) async fn with_vectors(&self, mut ready: Arc<CatalogIndex>, view: &View) -> Arc<CatalogIndex> {
+        let mut published = self.index_worker.published.subscribe();
+        let end = Instant::now() + VECTORS;
+        while self.unencoded(&ready, &ready.mask(view)) > 0 && self.index_worker.is_nearly_encoded() {
+            let next = end.min(Instant::now() + NEXT_VECTORS);
+            if !matches!(tokio::time::timeout_at(next, published.changed()).await, Ok(Ok(()))) {
+                break;
+            }
+            ready = self.index_worker.ready().unwrap_or(ready);
+        }
+        ready
+    }
+
+    /// Returns the number of tools in the mask without a vector of the model that searches use.
+    pub(super) fn unencoded(&self, ready: &CatalogIndex, mask: &ToolSet) -> usize {
+        let settings = self.settings();
+        let embedder = settings.embedder.as_ref().filter(|_| self.index_worker.is_model_available());
+        let (index, model) = match (embedder, &settings.encoder) {
+            (Some(embedder), _) => (ready.remote.as_ref(), embedder.model()),
+            (None, Some(encoder)) => (Some(&ready.local), encoder.model()),
+            (None, None) => return 0,
+        };
+        let index = index.filter(|index| index.model() == model);
+        mask.count() - index.map_or(0, |index| encoded(index, mask))
     }
 
     /// Waits until all tools have vectors, or the worker stops.

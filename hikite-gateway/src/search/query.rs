@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use hikite_core::caller::Caller;
 use hikite_core::catalog::Module;
+use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::search::provider::{AvailableTool, ProviderFailure, ProviderRequest, RankedTool};
-use hikite_core::search::{SearchHit, SearchIndex, SearchQuery};
+use hikite_core::search::{RELEVANCE_MIN, SearchHit, SearchIndex, SearchQuery, UsageTrace};
 use hikite_core::tool_set::ToolSet;
 use hikite_core::view::View;
 
@@ -20,12 +21,34 @@ use crate::command::ToolQuery;
 /// Maximum time to wait for a free encoder slot.
 const ENCODER_WAIT: Duration = Duration::from_millis(40);
 
+/// Number of best tools among which those of services without an account are looked for.
+const NEEDS_TOP: usize = 3;
+
+/// Note beside the empty result of a disabled search.
+const SEARCH_DISABLED: &str = "Search is disabled for this project. A tool with a known key can still be run.";
+/// Note beside hits of which none fits.
+const NOTHING_FITS: &str = "Nothing fits well; what is listed is only nearest. Search again in other words, a verb and its \
+ object such as `create an issue`, or choose from the list of modules. If no module covers the task, say so to the user.";
+/// Note beside hits of which none fits, if a service without an account does.
+const NOT_CONNECTED: &str = "No connected tool fits well, but a service under `needs` does. Tell the user how to connect it, \
+ then search again.";
+/// End of the note beside such hits while vectors are missing.
+const PREPARED: &str = "are still being prepared for search by meaning: search again in a few seconds.";
+
 /// Candidate tools within the caller's view.
 pub(crate) enum CandidateSet<'a> {
     /// Tools that can be called now.
     Usable,
-    /// Exactly these tools, whatever their state.
-    Only(Vec<&'a ToolKey>),
+    /// Exactly the first tools, whatever their state; the second ones lack an account.
+    Only(Vec<&'a ToolKey>, Vec<&'a ToolKey>),
+}
+
+/// Positions of the candidate tools.
+#[derive(Clone)]
+struct CandidateMasks {
+    tools: Arc<ToolSet>,
+    /// The tools and those that lack an account; `None` if no tool lacks one.
+    with_unconnected: Option<Arc<ToolSet>>,
 }
 
 /// Search hits, and how they were found.
@@ -38,7 +61,13 @@ pub(crate) struct QueryOutcome {
     pub(crate) indexed: usize,
     /// Number of candidate tools.
     pub(crate) total: usize,
+    /// Number of candidate tools that wait for their vector and cannot be found by meaning yet.
+    pub(crate) unencoded: usize,
     pub(crate) found: Vec<RankedTool>,
+    /// Number of hits, from the first one on, that fit the query well enough.
+    pub(crate) fitting: usize,
+    /// Tools that fit better than every hit, of services to which the caller has no account; one per service.
+    pub(crate) needs: Vec<ToolKey>,
     /// Query data for the usage memory.
     pub(crate) query_record: Option<QueryRecord>,
 }
@@ -56,10 +85,42 @@ struct QueryMethod<'a> {
 struct QueryRun<'a> {
     settings: Arc<SearchSettings>,
     ready: Arc<CatalogIndex>,
-    mask: Arc<ToolSet>,
+    masks: CandidateMasks,
     asked: &'a ToolQuery,
     project: &'a str,
     fallback: Option<String>,
+}
+
+impl QueryOutcome {
+    /// Returns how the search went, for `_meta["hikite/search"]`.
+    pub(crate) fn meta(&self) -> Object {
+        let mut meta = Object::default().with("provider", self.provider);
+        if let Some(word) = &self.fallback {
+            meta.set("fallback", word.as_str());
+        }
+        meta.set("indexed", Raw::of(&self.indexed));
+        meta.set("total", Raw::of(&self.total));
+        if self.unencoded > 0 {
+            meta.set("unencoded", Raw::of(&self.unencoded));
+        }
+        Object::default().with("hikite/search", meta)
+    }
+
+    /// Returns what the caller should know about the hits before it uses one.
+    pub(crate) fn note(&self) -> Option<String> {
+        if self.provider == Strategy::Off.word() {
+            return Some(SEARCH_DISABLED.to_owned());
+        }
+        if self.fitting > 0 {
+            return None;
+        }
+        let note = if self.needs.is_empty() { NOTHING_FITS } else { NOT_CONNECTED };
+        let unencoded = match self.unencoded {
+            0 => String::new(),
+            count => format!(" {count} tools {PREPARED}"),
+        };
+        Some(format!("{note}{unencoded}"))
+    }
 }
 
 impl Search {
@@ -70,7 +131,7 @@ impl Search {
         asked: &ToolQuery,
         among: CandidateSet<'_>,
     ) -> QueryOutcome {
-        let fresh = matches!(among, CandidateSet::Only(_));
+        let fresh = matches!(among, CandidateSet::Only(..));
         let strategy = match self.strategy_of(caller) {
             Strategy::Off if fresh => Strategy::Bm25,
             Strategy::Off => {
@@ -86,11 +147,12 @@ impl Search {
             let fallback = Some("no-index".to_owned());
             return QueryOutcome { provider: Strategy::Bm25.word(), fallback, ..QueryOutcome::default() };
         };
+        let ready = if strategy == Strategy::Hybrid { self.with_vectors(ready, view).await } else { ready };
         let ready = self.ready_for(view, ready).await;
-        let mask = self.mask(&ready, view, &among);
+        let masks = self.masks(&ready, caller, view, &among);
         let settings = self.settings();
         let project = caller.project.as_deref().unwrap_or_default();
-        let mut searching = QueryRun { settings, ready, mask, asked, project, fallback: None };
+        let mut searching = QueryRun { settings, ready, masks, asked, project, fallback: None };
         if strategy == Strategy::Cloud {
             match searching.ask_cloud(view).await {
                 Ok(found) => {
@@ -100,33 +162,47 @@ impl Search {
                 Err(word) => searching.fallback = Some(word.to_owned()),
             }
         }
-        match strategy {
-            Strategy::Bm25 => self.search_lexical(searching).await,
-            _ => self.search_semantic(searching).await,
+        if strategy == Strategy::Bm25 {
+            return self.search_lexical(searching).await;
         }
+        let unencoded = self.unencoded(&searching.ready, &searching.masks.tools);
+        QueryOutcome { unencoded, ..self.search_semantic(searching).await }
     }
 
-    fn mask(&self, ready: &CatalogIndex, view: &View, among: &CandidateSet<'_>) -> Arc<ToolSet> {
-        let keys = match among {
+    fn masks(&self, ready: &CatalogIndex, caller: &Caller, view: &View, among: &CandidateSet<'_>) -> CandidateMasks {
+        let (tools, unconnected) = match among {
             CandidateSet::Usable => {
                 let snapshot = self.catalogs.snapshot();
-                let is_unavailable = |module: &&Module| {
-                    let gate = snapshot.gates().get(&module.name);
-                    module.needs_login || gate.is_some_and(|gate| gate.health.is_open())
-                };
-                let mut mask = ready.mask(view);
-                for module in view.modules().iter().filter(is_unavailable) {
+                let is_open =
+                    |module: &Module| snapshot.gates().get(&module.name).is_some_and(|gate| gate.health.is_open());
+                let lacks_account = |module: &Module| self.catalogs.lacks_account(caller, module);
+                let whole = ready.mask(view);
+                let mut mask = Arc::clone(&whole);
+                for module in view.modules().iter().filter(|module| lacks_account(module) || is_open(module)) {
                     ready.without(&module.name, Arc::make_mut(&mut mask));
                 }
-                return mask;
+                let unconnected = view.modules().iter().filter(|module| lacks_account(module));
+                let places = unconnected.flat_map(|module| ready.module(&module.name));
+                let unconnected: Vec<usize> = places.filter(|at| whole.contains(*at)).collect();
+                (mask, unconnected)
             }
-            CandidateSet::Only(keys) => keys,
+            CandidateSet::Only(keys, unconnected) => {
+                let places = |keys: &[&ToolKey]| keys.iter().filter_map(|key| ready.place(key)).collect::<Vec<_>>();
+                let mut mask = ToolSet::none(ready.local.len());
+                for at in places(keys) {
+                    mask.set(at, true);
+                }
+                (Arc::new(mask), places(unconnected))
+            }
         };
-        let mut mask = ToolSet::none(ready.local.len());
-        for at in keys.iter().filter_map(|key| ready.place(key)) {
-            mask.set(at, true);
-        }
-        Arc::new(mask)
+        let with_unconnected = (!unconnected.is_empty()).then(|| {
+            let mut both = ToolSet::clone(&tools);
+            for at in unconnected {
+                both.set(at, true);
+            }
+            Arc::new(both)
+        });
+        CandidateMasks { tools, with_unconnected }
     }
 
     async fn search_lexical(&self, searching: QueryRun<'_>) -> QueryOutcome {
@@ -184,12 +260,12 @@ impl Search {
             return self.search_lexical(searching).await;
         };
         let asked = searching.asked.clone();
-        let (ready, mask) = (Arc::clone(&searching.ready), Arc::clone(&searching.mask));
+        let (ready, masks) = (Arc::clone(&searching.ready), searching.masks.clone());
         let limit = searching.width();
         let traces = self.memory.traces(searching.project, &ready, encoder.model());
         let read = move || {
             let question = SearchQuery::hybrid(&asked.queries, asked.context.as_deref(), &*encoder);
-            let hits = ready.local.search(&question, &mask, &traces, limit);
+            let hits = masks.search(&ready.local, &question, &traces, limit);
             drop(turn);
             (question, hits)
         };
@@ -208,31 +284,55 @@ impl Search {
         }
     }
 
-    fn hits(&self, searching: &QueryRun<'_>, index: &SearchIndex, question: &SearchQuery) -> Vec<SearchHit> {
+    fn hits(&self, searching: &QueryRun<'_>, index: &SearchIndex, question: &SearchQuery) -> QueryHits {
         let traces = self.memory.traces(searching.project, &searching.ready, index.model());
-        index.search(question, &searching.mask, &traces, searching.width())
+        searching.masks.search(index, question, &traces, searching.width())
+    }
+}
+
+/// Hits among the candidate tools.
+struct QueryHits {
+    found: Vec<SearchHit>,
+    /// Positions of better tools that lack an account.
+    needs: Vec<usize>,
+}
+
+impl CandidateMasks {
+    fn search(&self, index: &SearchIndex, question: &SearchQuery, traces: &[UsageTrace], limit: usize) -> QueryHits {
+        let found = index.search(question, &self.tools, traces, limit);
+        let best = self.with_unconnected.iter().flat_map(|mask| index.search(question, mask, traces, NEEDS_TOP));
+        let needs = best.take_while(|hit| !self.tools.contains(hit.at) && hit.relevance >= RELEVANCE_MIN);
+        QueryHits { found, needs: needs.map(|hit| hit.at).collect() }
     }
 }
 
 /// Reranks the top hits, if a reranker is configured.
-async fn finish(mut searching: QueryRun<'_>, way: QueryMethod<'_>, hits: Vec<SearchHit>) -> QueryOutcome {
-    let mut found: Vec<RankedTool> = hits.into_iter().map(|hit| searching.chosen(hit)).collect();
+async fn finish(mut searching: QueryRun<'_>, way: QueryMethod<'_>, hits: QueryHits) -> QueryOutcome {
+    let mut found: Vec<RankedTool> = hits.found.into_iter().map(|hit| searching.chosen(hit)).collect();
+    let mut fitting = found.iter().take_while(|chosen| chosen.relevance >= RELEVANCE_MIN).count();
     if let Some((reranker, top)) = searching.settings.reranker.clone()
         && found.len() > 1
     {
         let best = &found[..found.len().min(top)];
         let documents: Vec<String> = best.iter().map(|chosen| searching.text(&chosen.key)).collect();
         match reranker.rerank(&searching.asked.queries.join("\n"), &documents).await {
-            Ok(order) => found = reordered(found, &order),
+            Ok(order) => {
+                found = reordered(found, &order);
+                // The relevance is the reranker's now, on its own scale.
+                fitting = if fitting > 0 { found.len() } else { 0 };
+            }
             Err(trouble) => searching.fall_back(&format!("rerank-{}", trouble.word())),
         }
     }
     found.truncate(searching.asked.limit);
-    outcome(searching, way, found)
+    let mut needs: Vec<ToolKey> = hits.needs.into_iter().map(|at| searching.ready.key(at).clone()).collect();
+    needs.dedup_by(|a, b| a.module == b.module);
+    QueryOutcome { fitting: fitting.min(found.len()), needs, ..outcome(searching, way, found) }
 }
 
 fn outcome(searching: QueryRun<'_>, way: QueryMethod<'_>, found: Vec<RankedTool>) -> QueryOutcome {
-    let total = searching.mask.count();
+    let mask = &searching.masks.tools;
+    let total = mask.count();
     let memory = searching.settings.memory;
     let query_record = memory.enabled.then(|| {
         let asked = searching.asked;
@@ -246,10 +346,12 @@ fn outcome(searching: QueryRun<'_>, way: QueryMethod<'_>, found: Vec<RankedTool>
     QueryOutcome {
         provider: way.provider.word(),
         fallback: searching.fallback,
-        indexed: way.vectors.map_or(total, |index| encoded(index, &searching.mask)),
+        indexed: way.vectors.map_or(total, |index| encoded(index, mask)),
         total,
+        fitting: found.len(),
         found,
         query_record: query_record.flatten(),
+        ..QueryOutcome::default()
     }
 }
 
@@ -277,7 +379,7 @@ impl QueryRun<'_> {
     /// Asks the external provider. Sends only tools that the caller may find.
     async fn ask_cloud(&self, view: &View) -> Result<Vec<RankedTool>, &'static str> {
         let Some(cloud) = &self.settings.cloud else { return Err("no-cloud") };
-        let tools: Vec<AvailableTool> = self.mask.iter().map(|at| self.available(at)).collect();
+        let tools: Vec<AvailableTool> = self.masks.tools.iter().map(|at| self.available(at)).collect();
         let request = ProviderRequest {
             queries: &self.asked.queries,
             context: self.asked.context.as_deref(),
@@ -288,7 +390,7 @@ impl QueryRun<'_> {
         // The provider's answer is not trusted: tools outside the caller's view are dropped.
         found.retain(|chosen| {
             let at = self.ready.place(&chosen.key);
-            at.is_some_and(|at| self.mask.contains(at)) && view.usable(&chosen.key).is_some()
+            at.is_some_and(|at| self.masks.tools.contains(at)) && view.usable(&chosen.key).is_some()
         });
         found.truncate(self.asked.limit);
         Ok(found)
@@ -305,10 +407,9 @@ impl QueryRun<'_> {
     }
 }
 
-/// Returns `true` if this model encoded at least half of the index: with only a few encoded tools, those would always
-/// rank first.
+/// Returns `true` if this model encoded tools of the index. The ranking predicts the similarity of the others.
 fn is_encoded(index: &SearchIndex, model: &str) -> bool {
-    index.model() == model && index.encoded() > 0 && index.encoded() * 2 >= index.len()
+    index.model() == model && index.encoded() > 0
 }
 
 /// Applies the reranker's order; hits that it does not name follow in their own order.

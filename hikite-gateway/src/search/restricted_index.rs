@@ -44,21 +44,17 @@ impl Search {
 }
 
 impl RestrictedIndexes {
-    /// Returns the cached index of this view if its vectors are complete, or sufficient while others are still being
-    /// computed.
+    /// Returns the cached index of this view, with the vectors that the whole index has got meanwhile.
     fn find(&self, view: &View, whole: &CatalogIndex) -> Option<Arc<CatalogIndex>> {
         let mut all = self.0.lock();
-        let at = all.iter().position(|cached| std::ptr::eq(cached.view.modules(), view.modules()))?;
-        let cached = &all[at];
+        let cached = all.iter_mut().find(|cached| std::ptr::eq(cached.view.modules(), view.modules()))?;
         let read = read(whole);
         let knows_both = cached.ready.remote.is_some() == whole.remote.is_some();
-        let is_done = cached.read == read || cached.ready.is_encoded() && knows_both;
-        let is_early = cached.read > 0 && read < whole.local.len();
-        if is_done || is_early {
-            return Some(Arc::clone(&cached.ready));
+        if cached.read != read && !(cached.ready.is_encoded() && knows_both) {
+            cached.ready = Arc::new(cached.ready.with_vectors_of(whole));
+            cached.read = read;
         }
-        all.remove(at);
-        None
+        Some(Arc::clone(&cached.ready))
     }
 
     fn keep(&self, view: &View, whole: &CatalogIndex, ready: &Arc<CatalogIndex>) {

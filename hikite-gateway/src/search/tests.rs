@@ -33,19 +33,22 @@ use crate::probe::store;
 use crate::registry::RegistryStore;
 use crate::surface::{Surface, Surfaces};
 
-/// A source whose tools tests replace; a tool named `broken` fails.
-#[derive(Debug)]
-struct ToolListSource(Mutex<Vec<(String, String)>>);
+/// A source whose tools tests replace, with or without an account; a tool named `broken` fails.
+#[derive(Debug, Default)]
+struct ToolListSource {
+    tools: Mutex<Vec<(String, String)>>,
+    lacks_account: AtomicBool,
+}
 
 impl ToolListSource {
     fn of(tools: &[(&str, &str)]) -> Arc<Self> {
-        let source = Arc::new(Self(Mutex::default()));
+        let source = Arc::new(Self::default());
         source.put(tools);
         source
     }
 
     fn put(&self, tools: &[(&str, &str)]) {
-        *self.0.lock() = tools.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        *self.tools.lock() = tools.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     }
 }
 
@@ -56,11 +59,18 @@ impl Source for ToolListSource {
             let definition = json!({ "name": name, "description": text, "inputSchema": schema });
             ListItem::read(ListKind::Tools, Raw::of(&definition)).expect("named")
         };
-        Some(Arc::new(Listing { tools: self.0.lock().iter().map(tool).collect(), ..Listing::default() }))
+        Some(Arc::new(Listing { tools: self.tools.lock().iter().map(tool).collect(), ..Listing::default() }))
     }
 
     fn state(&self) -> SourceState {
+        if self.lacks_account.load(Ordering::Relaxed) {
+            return SourceState::NeedsLogin { provider: "vendor".into() };
+        }
         SourceState::Running
+    }
+
+    fn login_hint(&self) -> Option<String> {
+        Some("Log in to it.".to_owned())
     }
 
     fn first_listing(&self) -> BoxFuture<'_, ()> {

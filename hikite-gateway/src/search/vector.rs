@@ -1,5 +1,5 @@
-//! Vectors for tools that have none: precomputed ones first, then those in the store by content, then new ones in
-//! small batches.
+//! Vectors for tools that have none: first the precomputed and the stored ones of all tools, by content, then new ones
+//! in small batches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use hikite_core::search::SearchIndex;
 use hikite_core::search::encoder::{Encoder, Vector};
 use hikite_core::search::provider::Embedder;
+use tokio::time::Instant;
 
 use super::Search;
 use super::catalog_index::CatalogIndex;
@@ -15,8 +16,10 @@ use hikite_store::clock::now_ms;
 
 /// Maximum number of contents per lookup.
 const LOOKUP_MAX: usize = 200;
-/// Maximum number of texts encoded per step; a catalog change waits for no more than these.
+/// Maximum number of texts encoded per step, and the time after which a step ends early. A catalog change and a search
+/// wait for no more than these.
 const ENCODE_BATCH: usize = 32;
+const ENCODE_TIME: Duration = Duration::from_millis(250);
 /// Pause after a failure of the model.
 const MODEL_PAUSE: Duration = Duration::from_secs(30);
 
@@ -28,16 +31,13 @@ struct MissingVectors<'a> {
 }
 
 impl<'a> MissingVectors<'a> {
-    /// Returns the first contents that this model has not encoded.
+    /// Returns the contents that this model has not encoded.
     fn of(index: &'a SearchIndex, model: &str) -> Self {
         let other = index.encoded() > 0 && index.model() != model;
         let without = if other { (0..index.len()).collect() } else { index.without_vector() };
         let mut missing = Self { index, contents: Vec::new(), places: HashMap::new() };
         for at in without {
             let content = index.document(at).content();
-            if missing.contents.len() == LOOKUP_MAX && !missing.places.contains_key(content) {
-                continue;
-            }
             let places = missing.places.entry(content).or_default();
             if places.is_empty() {
                 missing.contents.push(content);
@@ -68,11 +68,14 @@ impl Search {
         let settings = self.settings();
         if let Some(encoder) = &settings.encoder {
             let missing = MissingVectors::of(&ready.local, encoder.model());
-            if !missing.contents.is_empty() {
+            if missing.contents.is_empty() {
+                self.index_worker.forget_absent(encoder.model());
+            } else {
                 let known = self.encode_locally(encoder, &missing).await;
                 if known.is_empty() {
                     return false;
                 }
+                self.index_worker.note_known(encoder.model(), known.keys());
                 self.index_worker.publish(ready.with_local(missing.filled(encoder.model(), &known)));
                 return true;
             }
@@ -87,12 +90,14 @@ impl Search {
         };
         let missing = MissingVectors::of(ready.remote.as_ref().unwrap_or(&ready.local), embedder.model());
         if missing.contents.is_empty() {
+            self.index_worker.forget_absent(embedder.model());
             return false;
         }
         let known = self.embed_remotely(embedder, &missing).await;
         if known.is_empty() {
             return false;
         }
+        self.index_worker.note_known(embedder.model(), known.keys());
         self.index_worker.publish(ready.with_remote(missing.filled(embedder.model(), &known)));
         true
     }
@@ -102,12 +107,22 @@ impl Search {
         encoder: &Arc<dyn Encoder>,
         missing: &MissingVectors<'_>,
     ) -> HashMap<String, Vector> {
-        let known = self.lookup_vectors(Some(encoder), encoder.model(), &missing.contents).await;
+        let known = self.lookup_missing(Some(encoder), encoder.model(), missing).await;
         if !known.is_empty() {
             return known;
         }
         let (reader, texts) = (Arc::clone(encoder), missing.texts());
-        let read = move || texts.iter().map(|text| reader.tool(text)).collect::<Vec<Vector>>();
+        let read = move || {
+            let end = Instant::now() + ENCODE_TIME;
+            let mut vectors: Vec<Vector> = Vec::with_capacity(texts.len());
+            for text in texts {
+                vectors.push(reader.tool(&text));
+                if Instant::now() >= end {
+                    break;
+                }
+            }
+            vectors
+        };
         match self.tasks.spawn_blocking(read).await {
             Ok(vectors) => self.store_vectors(encoder.model(), &missing.contents, vectors).await,
             Err(error) => {
@@ -122,7 +137,7 @@ impl Search {
         embedder: &Arc<dyn Embedder>,
         missing: &MissingVectors<'_>,
     ) -> HashMap<String, Vector> {
-        let known = self.lookup_vectors(None, embedder.model(), &missing.contents).await;
+        let known = self.lookup_missing(None, embedder.model(), missing).await;
         if !known.is_empty() {
             return known;
         }
@@ -133,6 +148,25 @@ impl Search {
                 HashMap::new()
             }
         }
+    }
+
+    /// Looks up missing vectors until some are found. Each content is looked up once.
+    async fn lookup_missing(
+        &self,
+        encoder: Option<&Arc<dyn Encoder>>,
+        model: &str,
+        missing: &MissingVectors<'_>,
+    ) -> HashMap<String, Vector> {
+        let contents = self.index_worker.not_absent(model, &missing.contents);
+        for contents in contents.chunks(LOOKUP_MAX) {
+            let known = self.lookup_vectors(encoder, model, contents).await;
+            let absent = contents.iter().filter(|content| !known.contains_key(**content));
+            self.index_worker.note_absent(model, absent.copied());
+            if !known.is_empty() {
+                return known;
+            }
+        }
+        HashMap::new()
     }
 
     /// Looks up precomputed and stored vectors.

@@ -17,7 +17,7 @@ use crate::call_result::with_other_members;
 use crate::command::ToolQuery;
 use crate::command::{CallOptions, Command, Detail, Dialect, ToolTarget};
 use crate::handle;
-use crate::search::{QueryOutcome, Strategy};
+use crate::search::QueryOutcome;
 
 pub(super) const DISCOVER: &str = "tool_discovery";
 const EXECUTE: &str = "tool_execute";
@@ -32,9 +32,6 @@ const CONTEXT_CHARS: usize = 8000;
 
 /// Maximum length of a description in a result.
 const DESCRIPTION_CHARS: usize = 240;
-
-/// Note beside the empty result of a disabled search.
-const SEARCH_DISABLED: &str = "Search is disabled for this project. A tool with a known key can still be run.";
 
 pub(super) const INSTRUCTIONS: &str = "These two give access to many tools. Tell `tool_discovery` in a few words what you want to do, then run \
  one of the tools it returns with `tool_execute`.";
@@ -219,36 +216,31 @@ fn translate_execute(params: &Object) -> Result<Command, Error> {
 }
 
 /// Builds the result of `tool_discovery`.
-pub(crate) fn found(view: &View, told: &QueryOutcome, detail: Detail) -> Raw {
-    let tools = told.found.iter().filter_map(|chosen| {
+pub(crate) fn found(view: &View, told: &QueryOutcome, needs: &[Raw], detail: Detail) -> Raw {
+    let tools = told.found.iter().enumerate().filter_map(|(at, chosen)| {
         let tool = view.usable(&chosen.key)?;
-        Some(result(tool, chosen, detail).raw())
+        Some(result(tool, chosen, at >= told.fitting, detail).raw())
     });
-    let body = Object::default().with("results", Raw::array(&tools.collect::<Vec<Raw>>()));
-    let mut meta = Object::default().with("provider", told.provider);
-    if let Some(word) = &told.fallback {
-        meta.set("fallback", word.as_str());
+    let mut body = Object::default().with("results", Raw::array(&tools.collect::<Vec<Raw>>()));
+    if !needs.is_empty() {
+        body.set("needs", Raw::array(needs));
     }
-    meta.set("indexed", Raw::of(&told.indexed));
-    meta.set("total", Raw::of(&told.total));
-    let meta = Object::default().with("hikite/search", meta);
-    let mut result = document(&body).object().unwrap_or_default();
-    if told.provider == Strategy::Off.word() {
-        let note = Object::default().with("type", "text").with("text", SEARCH_DISABLED).raw();
-        let mut content = result.get("content").and_then(Raw::items).unwrap_or_default();
-        content.push(note);
-        result.set("content", Raw::array(&content));
+    if let Some(note) = told.note() {
+        body.set("note", note);
     }
-    result.with("_meta", meta).raw()
+    document(&body).object().unwrap_or_default().with("_meta", told.meta()).raw()
 }
 
-fn result(tool: &Tool, chosen: &RankedTool, detail: Detail) -> Object {
+fn result(tool: &Tool, chosen: &RankedTool, is_weak: bool, detail: Detail) -> Object {
     let relevance = (chosen.relevance * 1000.0).round() / 1000.0;
     let mut result = Object::default()
         .with("toolKey", tool.key.to_string())
         .with("toolName", &*tool.name)
         .with("serverName", &*tool.key.module)
         .with("relevance", Raw::of(&relevance));
+    if is_weak {
+        result.set("weak", Raw::of(&true));
+    }
     if let Some(explanation) = &chosen.explanation {
         result.set("explanation", explanation.as_str());
     }

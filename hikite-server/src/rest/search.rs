@@ -47,16 +47,19 @@ pub(crate) async fn search(
     form.finish()?;
     let names: Vec<(ToolKey, Raw)> = tools.iter().map(|(tool, shown)| (tool.key.clone(), shown.clone())).collect();
     let candidates = tools.into_iter().map(|(tool, _)| tool).collect();
-    let (chosen, provider) = app
+    let ranking = app
         .gateway
         .discovery()
         .search_candidates((&caller, &origin), queries, context, candidates, limit as usize)
         .await?;
-    let results: Vec<Raw> = chosen.iter().filter_map(|chosen| result(&names, chosen)).collect();
-    let meta = Object::default()
-        .with("provider", provider)
+    let results: Vec<Raw> = ranking.tools.iter().filter_map(|chosen| result(&names, chosen)).collect();
+    let mut meta = Object::default()
+        .with("provider", ranking.provider)
         .with("indexed", Raw::of(&names.len()))
         .with("total", Raw::of(&names.len()));
+    if ranking.unencoded > 0 {
+        meta.set("unencoded", Raw::of(&ranking.unencoded));
+    }
     let body = Object::default()
         .with("results", Raw::array(&results))
         .with("_meta", Object::default().with("hikite/search", meta));

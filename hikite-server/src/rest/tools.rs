@@ -67,11 +67,17 @@ pub(crate) async fn search(
     let limit = form.whole("limit", 1..=LIMIT_MAX).unwrap_or(SEARCH_LIMIT);
     form.finish()?;
     let found = app.gateway.discovery().find_tools((&caller, &origin), &query, &filter, limit as usize).await?;
-    let body = Object::default()
+    let mut body = Object::default()
         .with("query", query.as_str())
         .with("results", Raw::array(&found.items))
         .with("total", Raw::of(&found.total));
-    Ok(ok(&body.raw()))
+    if !found.needs.is_empty() {
+        body.set("needs", Raw::array(&found.needs));
+    }
+    if let Some(note) = found.note {
+        body.set("note", note);
+    }
+    Ok(ok(&body.with("_meta", found.meta).raw()))
 }
 
 fn filter(form: &mut RequestForm) -> ToolFilter {

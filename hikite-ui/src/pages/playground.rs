@@ -2,7 +2,7 @@
 
 use askama::Template;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::api::ApiError;
 use crate::context::PageContext;
@@ -17,6 +17,17 @@ struct PlaygroundHit {
     /// From 0 to 1.
     relevance: Option<f64>,
     explanation: Option<String>,
+    /// It fits poorly.
+    weak: bool,
+}
+
+/// A tool that needs an account first.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PlaygroundNeed {
+    module: String,
+    tool: String,
+    how: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -24,6 +35,24 @@ struct PlaygroundHit {
 struct SearchResults {
     results: Vec<PlaygroundHit>,
     total: u64,
+    needs: Vec<PlaygroundNeed>,
+    #[serde(rename = "_meta")]
+    meta: Value,
+}
+
+impl SearchResults {
+    fn fitting(&self) -> impl Iterator<Item = &PlaygroundHit> {
+        self.results.iter().filter(|hit| !hit.weak)
+    }
+
+    fn weak(&self) -> Vec<&PlaygroundHit> {
+        self.results.iter().filter(|hit| hit.weak).collect()
+    }
+
+    /// Returns the number of tools that cannot be found by meaning yet.
+    fn unencoded(&self) -> u64 {
+        self.meta["hikite/search"]["unencoded"].as_u64().unwrap_or(0)
+    }
 }
 
 #[derive(Template)]

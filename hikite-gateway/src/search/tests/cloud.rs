@@ -186,13 +186,13 @@ async fn tools_that_come_with_the_question_are_ranked() {
         let queries = vec!["read a file".to_owned()];
         gateway.discovery().search_candidates(who, queries, None, given(), 2).await.expect("an answer")
     };
-    let (chosen, provider) = ask().await;
-    assert_eq!((chosen[0].key.to_string().as_str(), provider), ("x:read_file", "bm25"));
+    let ranking = ask().await;
+    assert_eq!((ranking.tools[0].key.to_string().as_str(), ranking.provider), ("x:read_file", "bm25"));
     gateway.search().set_settings(with_encoder(&letters));
     for _ in 0..2 {
-        let (chosen, provider) = ask().await;
-        assert_eq!((chosen[0].key.to_string().as_str(), provider), ("x:read_file", "hybrid"));
-        assert!(chosen.len() <= 2);
+        let ranking = ask().await;
+        assert_eq!((ranking.tools[0].key.to_string().as_str(), ranking.provider), ("x:read_file", "hybrid"));
+        assert!(ranking.tools.len() <= 2);
     }
     assert_eq!(letters.read(), 3, "a text is read once");
 }

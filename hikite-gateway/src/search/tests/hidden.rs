@@ -1,6 +1,7 @@
 //! Tools that a project does not allow are never found, never sent, and indistinguishable from absent ones.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use hikite_core::caller::{Caller, ClientCapabilities, Session, SessionId};
 use hikite_core::json::Object;
@@ -94,9 +95,31 @@ async fn a_project_decides_how_it_is_searched() {
     let gateway = two().await;
     let quiet = ask(&gateway, "quiet", "tool_discovery", json!({ "query": "file" })).await;
     assert_eq!((keys(&quiet).len(), &meta(&quiet)["provider"]), (0, &json!("off")));
-    assert!(quiet["content"][1]["text"].as_str().is_some_and(|text| text.contains("disabled")));
+    assert!(quiet["structuredContent"]["note"].as_str().is_some_and(|text| text.contains("disabled")));
     let ran = ask(&gateway, "quiet", "tool_execute", json!({ "toolKey": "m:read_file" })).await;
     assert!(ran.get("isError").is_none(), "{ran}");
     let words = ask(&gateway, "words", "tool_discovery", json!({ "query": "file" })).await;
     assert_eq!((&meta(&words)["provider"], meta(&words).get("fallback")), (&json!("bm25"), None));
+}
+
+#[tokio::test]
+async fn a_service_without_an_account_is_named_to_those_who_may_see_it() {
+    let open = ToolListSource::of(TOOLS);
+    let closed = ToolListSource::of(&[("forecast", "Tells the weather of the next days.")]);
+    closed.lacks_account.store(true, Ordering::Relaxed);
+    let gateway = gateway_on(store().await, &[("m", &open), ("sky", &closed)]);
+    gateway.catalogs().set_projects(vec![project("all", "{}"), project("p", r#"{"permissions":{"deny":["sky"]}}"#)]);
+    let query = json!({ "query": "weather forecast" });
+    let found = ask(&gateway, "all", "tool_discovery", query.clone()).await;
+    let needs = json!([{ "module": "sky", "tool": "sky:forecast", "how": "Log in to it." }]);
+    assert_eq!((&found["structuredContent"]["needs"], keys(&found).len()), (&needs, 0), "{found}");
+    let note = found["structuredContent"]["note"].as_str();
+    assert!(note.is_some_and(|note| note.contains("`needs`")), "{found}");
+    let hidden = ask(&gateway, "p", "tool_discovery", query).await;
+    assert!(!hidden.to_string().contains("sky") && !hidden.to_string().contains("needs"), "{hidden}");
+    let other = ask(&gateway, "all", "tool_discovery", json!({ "query": "read a file" })).await;
+    assert_eq!((keys(&other)[0], other["structuredContent"].get("needs")), ("m:read_file", None), "{other}");
+    gateway.admin().tools.switch("sky:forecast", false).await.expect("off");
+    let off = ask(&gateway, "all", "tool_discovery", json!({ "query": "weather forecast" })).await;
+    assert_eq!(off["structuredContent"].get("needs"), None, "{off}");
 }

@@ -54,14 +54,26 @@ async fn what_was_read_once_is_not_read_after_the_next_start() {
 }
 
 #[tokio::test]
-async fn no_search_waits_for_vectors() {
+async fn the_first_search_waits_for_vectors() {
+    let letters = Arc::new(LetterEncoder::default());
+    let (gateway, _) = gateway(with_encoder(&letters)).await;
+    let found = discover(&gateway, "a note for alex").await;
+    assert_eq!(meta(&found), json!({ "provider": "hybrid", "indexed": 3, "total": 3 }));
+    assert!(!keys(&found).is_empty(), "letters are alike, words are not: {found}");
+}
+
+#[tokio::test]
+async fn no_search_waits_for_vectors_that_nobody_makes() {
     let letters = Arc::new(LetterEncoder::default());
     letters.waits.store(true, Ordering::Relaxed);
     let (gateway, _) = gateway(with_encoder(&letters)).await;
     let found = discover(&gateway, "file").await;
     assert_eq!(keys(&found), ["m:read_file"]);
-    let told = json!({ "provider": "bm25", "fallback": "indexing", "indexed": 3, "total": 3 });
+    let told = json!({ "provider": "bm25", "fallback": "indexing", "indexed": 3, "total": 3, "unencoded": 3 });
     assert_eq!(meta(&found), told);
+    let nothing = discover(&gateway, "xyz").await;
+    let note = nothing["structuredContent"]["note"].as_str().expect("a note");
+    assert!(note.contains("3 tools are still being prepared"), "{note}");
     letters.waits.store(false, Ordering::Relaxed);
     eventually(|| letters.read() == 3).await;
     gateway.search().wait_for_index(LIMIT).await;
