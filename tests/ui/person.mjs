@@ -1,14 +1,14 @@
 // A person at a real browser. Whatever goes wrong on a page fails the test: an error of a script, a request to another
 // host, a dialog that nobody asked for.
-import { load } from "./house.mjs";
+import { load } from "./gateway.mjs";
 
 const { chromium } = load("playwright-core");
 const { source: axe } = load("axe-core");
 
 export class Person {
-  static async sit(house, options = {}) {
+  static async open(gateway, options = {}) {
     const person = new Person();
-    person.house = house;
+    person.gateway = gateway;
     const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
     // As root, which is how machines that build things run it, the browser cannot make a sandbox.
     person.browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
@@ -32,7 +32,7 @@ export class Person {
     });
     this.page.on("request", (request) => {
       const { origin, protocol } = new URL(request.url());
-      const known = origin === this.house.url || protocol === "data:" || this.allowed.includes(origin);
+      const known = origin === this.gateway.url || protocol === "data:" || this.allowed.includes(origin);
       if (!known) this.troubles.push(`request to ${request.url()}`);
     });
     this.page.on("dialog", (dialog) => {
@@ -42,12 +42,12 @@ export class Person {
   }
 
   async go(path) {
-    const answer = await this.page.goto(path.startsWith("http") ? path : this.house.url + path);
+    const answer = await this.page.goto(path.startsWith("http") ? path : this.gateway.url + path);
     return answer.status();
   }
 
   async setUp() {
-    await this.go(await this.house.link());
+    await this.go(await this.gateway.link());
     await this.page.fill("[name=name]", "mina");
     await this.page.fill("[name=password]", "correct horse battery staple");
     await this.page.click("button");

@@ -219,12 +219,12 @@ impl ModuleAdmin {
         if !module.registered {
             return module.origin;
         }
-        let keepers = self.catalogs.with_tool_registry(|tool_registry| {
+        let origins = self.catalogs.with_tool_registry(|tool_registry| {
             let origin = |key| tool_registry.get(key).map(|entry| entry.origin);
             module.tools.iter().filter_map(|tool| origin(&tool.key)).collect::<Vec<ConfigOrigin>>()
         });
-        let stored = keepers.contains(&ConfigOrigin::Store).then_some(ConfigOrigin::Store);
-        stored.or(keepers.first().copied()).unwrap_or(ConfigOrigin::Store)
+        let stored = origins.contains(&ConfigOrigin::Store).then_some(ConfigOrigin::Store);
+        stored.or(origins.first().copied()).unwrap_or(ConfigOrigin::Store)
     }
 }
 

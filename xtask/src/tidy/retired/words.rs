@@ -96,12 +96,8 @@ pub(super) const KEPT_NAMES: &[(&str, &str)] =
     &[("parked_calls", "the deprecated config key `limits.parked_calls`"), ("parking_lot", "a crate of others")];
 
 /// Places where a word may stay for now. The list may only get shorter.
-pub(super) const EXCEPTIONS: &[RetiredException] = &[
-    exception("hikite-gateway/src/", "keeper", "a variable"),
-    exception("hikite-store/src/", "drawer", "a SQL table that the previous version reads"),
-    exception("tests/README.md", "house", "not rewritten yet"),
-    exception("tests/ui/", "house", "the class of the browser tests"),
-];
+pub(super) const EXCEPTIONS: &[RetiredException] =
+    &[exception("hikite-store/src/", "drawer", "a SQL table that the previous version reads")];
 
 const fn exception(path: &'static str, word: &'static str, reason: &'static str) -> RetiredException {
     RetiredException { path, word, reason }

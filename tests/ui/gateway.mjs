@@ -20,21 +20,21 @@ export async function until(what, look, seconds = SECONDS) {
   }
 }
 
-export class House {
+export class Gateway {
   static async start(config, environment = {}) {
-    const house = new House();
-    house.folder = mkdtempSync(join(tmpdir(), "hikite-ui-"));
-    house.logFile = join(house.folder, "stderr.log");
-    const file = join(house.folder, "hikite.json");
+    const gateway = new Gateway();
+    gateway.folder = mkdtempSync(join(tmpdir(), "hikite-ui-"));
+    gateway.logFile = join(gateway.folder, "stderr.log");
+    const file = join(gateway.folder, "hikite.json");
     writeFileSync(file, JSON.stringify(config, null, 2));
-    const log = openSync(house.logFile, "w");
-    const settings = { PATH: process.env.PATH, HOME: house.folder, ...environment };
-    const words = ["serve", "--config", file, "--listen", "127.0.0.1:0", "--data", join(house.folder, "data")];
-    house.process = spawn(process.env.HIKITE_BIN, words, { stdio: ["ignore", "ignore", log], env: settings });
-    house.ended = new Promise((end) => house.process.on("exit", end));
-    const [, url] = await until("hikite listens", () => house.log().match(/listening on (https?:\/\/127\.0\.0\.1:\d+)/));
-    house.url = url;
-    return house;
+    const log = openSync(gateway.logFile, "w");
+    const settings = { PATH: process.env.PATH, HOME: gateway.folder, ...environment };
+    const words = ["serve", "--config", file, "--listen", "127.0.0.1:0", "--data", join(gateway.folder, "data")];
+    gateway.process = spawn(process.env.HIKITE_BIN, words, { stdio: ["ignore", "ignore", log], env: settings });
+    gateway.ended = new Promise((end) => gateway.process.on("exit", end));
+    const [, url] = await until("hikite listens", () => gateway.log().match(/listening on (https?:\/\/127\.0\.0\.1:\d+)/));
+    gateway.url = url;
+    return gateway;
   }
 
   log() {
