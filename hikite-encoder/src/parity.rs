@@ -1,89 +1,78 @@
-//! Comparison with the published model in full precision (`model/reference.py`): equal pieces, and equal vectors up to
-//! quantization error.
+//! Comparison with the reference (`model/reference.py`): the tokenizers of the published packages and the network before
+//! quantization. Tokens are equal, vectors nearly so.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
+use base64::engine::general_purpose::STANDARD;
 use hikite_core::search::encoder::{Encoder, Vector};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::file::ModelFile;
-use crate::tokenizer::{PIECES_MAX, PieceTokenizer, UNKNOWN};
-use crate::trie::Trie;
+use crate::tokenizer::TOKENS_MAX;
 use crate::{ENCODER, SentenceEncoder};
 
 fn cases() -> Vec<Value> {
-    serde_json::from_str(include_str!("../model/reference.json")).expect("cases")
+    let lines = include_str!("../model/reference.jsonl").lines();
+    lines.map(|line| serde_json::from_str(line).expect("a case")).collect()
 }
 
 fn text(case: &Value) -> &str {
     case["text"].as_str().expect("a text")
 }
 
-/// Returns the rows of the pieces that the published tokenizer produced, or `None` if our table lacks one of them.
-fn rows(case: &Value) -> Option<Vec<usize>> {
-    let trie = Trie::new(ModelFile::read().pieces);
-    let row = |piece: &str| {
-        let mut row = None;
-        trie.prefixes(piece.as_bytes(), |length, value| row = (length == piece.len()).then_some(value));
-        if piece == "<unk>" { Some(UNKNOWN) } else { row }
-    };
-    let pieces = case["pieces"].as_array().expect("pieces").iter();
-    let rows: Option<Vec<usize>> = pieces.map(|piece| row(piece.as_str().expect("a piece"))).collect();
-    rows.map(|rows| [vec![1], rows, vec![2]].concat())
+#[test]
+fn texts_are_cut_as_the_reference_cuts_them() {
+    let cases = cases();
+    assert!(cases.len() >= 2000);
+    for case in &cases {
+        let rows = ENCODER.tokenizer.tokenize(text(case)).next();
+        assert_eq!(serde_json::json!(rows), case["rows"], "{}", text(case));
+    }
 }
 
 #[test]
-fn texts_are_cut_as_the_package_cuts_them() {
-    let pieces = PieceTokenizer::new(&ModelFile::read());
+fn vectors_are_those_of_the_reference() {
+    let encoder = SentenceEncoder::new();
+    let cases = cases();
     let mut compared = 0;
-    for case in cases() {
-        if let Some(expected) = rows(&case) {
-            assert_eq!(pieces.tokenize(text(&case)), expected, "{}", text(&case));
+    for (case, expected) in cases.iter().filter_map(|case| Some((case, case["vector"].as_str()?))) {
+        let bytes = STANDARD.decode(expected).expect("base64");
+        let expected = Vector::from_bytes(bytes.into_iter().map(u8::cast_signed).collect());
+        let found = encoder.tool(text(case));
+        // A text without a known piece has no direction here.
+        if found.similarity(&found) > 0.5 {
+            let similarity = found.similarity(&expected);
+            assert!(similarity > 0.99, "{similarity} for {}", text(case));
             compared += 1;
         }
     }
-    assert!(compared >= 40, "{compared}");
-}
-
-#[test]
-fn vectors_are_those_of_the_package() {
-    let encoder = SentenceEncoder::new();
-    let mut likenesses = Vec::new();
-    for case in cases().iter().filter(|case| rows(case).is_some()) {
-        let bytes = STANDARD_NO_PAD.decode(case["vector"].as_str().expect("a vector")).expect("base64");
-        let expected: Vec<f32> = bytes.as_chunks().0.iter().map(|pair| f32::from(i16::from_le_bytes(*pair))).collect();
-        let found = if case["side"] == "tool" { encoder.tool(text(case)) } else { encoder.question(text(case)) };
-        likenesses.push((cosine(&found, &expected), text(case).chars().take(60).collect::<String>()));
-    }
-    likenesses.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Measured cosine after quantization: 0.9957 (two rare words) to 0.9999, 0.9995 on average.
-    let total: f32 = likenesses.iter().map(|(similarity, _)| similarity).sum();
-    let count = f32::from(u8::try_from(likenesses.len()).expect("a few cases"));
-    assert!(count >= 40.0 && likenesses[0].0 > 0.995 && total / count > 0.9993, "{likenesses:#?}");
-}
-
-fn cosine(found: &Vector, expected: &[f32]) -> f32 {
-    let found: Vec<f32> = found.bytes().iter().map(|byte| f32::from(*byte)).collect();
-    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-    dot(&found, expected) / (dot(&found, &found) * dot(expected, expected)).sqrt()
+    assert!(compared >= 95, "{compared}");
 }
 
 #[test]
 fn a_text_of_any_length_costs_no_more_than_a_long_one() {
-    let endless = "長い text ".repeat(100_000);
-    assert_eq!(ENCODER.pieces.tokenize(&endless).len(), PIECES_MAX);
-    let word = "a".repeat(1_000_000);
-    assert!(ENCODER.pieces.tokenize(&word).len() <= PIECES_MAX);
+    let long = "長い text ".repeat(100_000);
+    assert!(ENCODER.tokenizer.tokenize(&long).all(|rows| rows.len() <= TOKENS_MAX));
+    assert!(ENCODER.tokenizer.tokenize(&long).count() < 100, "the rest is not even tokenized");
+    assert_eq!(ENCODER.tokenizer.tokenize(&"a".repeat(1_000_000)).count(), 1, "a word that is too long is one unknown");
+}
+
+#[test]
+fn the_end_of_a_long_question_counts() {
+    let encoder = SentenceEncoder::new();
+    let long = |end: &str| format!("{}{end}", "Please look at everything that we talked about before. ".repeat(10));
+    let tool = encoder.tool("weather get forecast: The weather forecast of a city");
+    let (with, without) = (long("What will the weather be in Osaka?"), long("Then send the mail."));
+    let similarity = |text: &str| encoder.question(text).similarity(&tool);
+    assert!(similarity(&with) > similarity(&without) + 0.1);
 }
 
 proptest! {
     #[test]
-    fn every_text_has_pieces_and_a_direction_or_none(text in any::<String>()) {
-        let pieces = ENCODER.pieces.tokenize(&text);
-        prop_assert!((3..=PIECES_MAX).contains(&pieces.len()));
+    fn every_text_has_tokens_and_a_direction_or_none(text in any::<String>()) {
+        let windows: Vec<Vec<usize>> = ENCODER.tokenizer.tokenize(&text).collect();
+        prop_assert!(windows.iter().all(|rows| (3..=TOKENS_MAX).contains(&rows.len())));
         let vector = SentenceEncoder::new().question(&text);
-        let expected = if ENCODER.pieces.has_content(&pieces) { 1.0 } else { 0.0 };
+        let expected = if windows.iter().any(|rows| ENCODER.tokenizer.has_content(rows)) { 1.0 } else { 0.0 };
         prop_assert!((vector.similarity(&vector) - expected).abs() < 1e-5);
     }
 }

@@ -1,12 +1,19 @@
-//! Tests of `model/ready.bin`: vectors of the tools of public servers, computed from their recorded lists.
-//! `cargo xtask vectors` rewrites it.
+//! Tests of `model/ready.bin`: vectors of the tools of public servers, computed from their recorded lists, and of the
+//! built-in services in both languages. `cargo xtask vectors` rewrites it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use hikite_core::credential::{Credential, CredentialProvider};
+use hikite_core::error::Error;
+use hikite_core::json::Raw;
 use hikite_core::key::ToolKey;
 use hikite_core::search::ToolDocument;
+use hikite_core::search::document::parameters;
 use hikite_core::search::encoder::{Encoder, Vector};
+use hikite_core::source::{BoxFuture, CallContext, Source};
+use hikite_modules::{BUILTIN, Service, ServiceSettings, TextLanguage};
 use serde_json::Value;
 
 use crate::precomputed::{ContentHash, content, parts};
@@ -57,19 +64,61 @@ fn documents() -> Vec<ToolDocument> {
     let mut lists: Vec<PathBuf> = lists.map(|list| list.expect("a file").path()).collect();
     lists.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     lists.sort();
-    lists.iter().flat_map(|path| tools(path)).collect()
+    let languages = [TextLanguage::English, TextLanguage::Japanese];
+    let services = BUILTIN.iter().flat_map(|(_, file)| languages.map(|language| service(file, language)));
+    lists.iter().map(|path| recorded(path)).chain(services).flatten().collect()
 }
 
-fn tools(path: &Path) -> Vec<ToolDocument> {
+fn recorded(path: &Path) -> Vec<ToolDocument> {
     let text = std::fs::read_to_string(path).expect("a readable file");
     let list: Value = serde_json::from_str(&text).expect("JSON");
     let module = path.file_stem().and_then(|stem| stem.to_str()).expect("a name");
-    let document = |tool: &Value| {
-        let name = tool["name"].as_str().expect("a name");
-        let description = tool["description"].as_str().unwrap_or_default();
-        ToolDocument::new(ToolKey::new(module, name), name, "", description, Vec::new())
+    list["tools"].as_array().expect("tools").iter().map(|tool| document(module, tool)).collect()
+}
+
+fn service(file: &str, language: TextLanguage) -> Vec<ToolDocument> {
+    let settings = ServiceSettings {
+        client: hikite_egress::EgressClient::new(),
+        credential_provider: Arc::new(NoAccounts),
+        limits: Arc::default(),
+        language,
     };
-    list["tools"].as_array().expect("tools").iter().map(document).collect()
+    let service = Service::read(file, &settings).expect("a service");
+    let listing = service.listing().expect("a list");
+    listing.tools.iter().map(|tool| document(&service.name, &tool.raw.value())).collect()
+}
+
+fn document(module: &str, tool: &Value) -> ToolDocument {
+    let name = tool["name"].as_str().expect("a name");
+    let description = tool["description"].as_str().unwrap_or_default();
+    let parameters = parameters(&Raw::of(&tool["inputSchema"]));
+    ToolDocument::new(ToolKey::new(module, name), name, "", description, parameters)
+}
+
+#[derive(Debug)]
+struct NoAccounts;
+
+impl CredentialProvider for NoAccounts {
+    fn knows(&self, _: &str) -> bool {
+        false
+    }
+
+    fn credential<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    fn renewed<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a Credential,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }
 
 fn folder(name: &str) -> PathBuf {

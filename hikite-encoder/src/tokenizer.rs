@@ -1,96 +1,66 @@
-//! Tokenizer: segments a text into the most likely sequence of pieces (`SentencePiece`'s unigram model). A piece is
-//! identified by its row in the embedding table.
+//! Tokenizer: Unicode compatibility forms are made one (NFKC), then runs of kana and kanji are cut by the Japanese
+//! model and everything else into word pieces. A piece is identified by its row in the embedding table.
+
+use unicode_normalization::UnicodeNormalization;
 
 use crate::file::ModelFile;
-use crate::normalise::{Normaliser, SPACE};
-use crate::trie::Trie;
+use crate::japanese::JapaneseTokenizer;
+use crate::words::WordTokenizer;
 
-pub(crate) const UNKNOWN: usize = 0;
-const BEGIN: usize = 1;
-const END: usize = 2;
-
-/// Longest token sequence. Later text is ignored: the vector is a mean that more text no longer changes.
-pub(crate) const PIECES_MAX: usize = 512;
+/// Longest token sequence, with its two marks. The network was trained on no longer ones.
+pub(crate) const TOKENS_MAX: usize = 96;
+/// More bytes than this cannot matter to so few tokens.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Debug)]
-pub(crate) struct PieceTokenizer {
-    normaliser: Normaliser,
-    trie: Trie,
-    /// Negative log probability of each piece in fixed point, since integer sums are equal on every machine.
-    costs: &'static [[u8; 2]],
-    /// Row of the piece that is a single space.
-    space: usize,
+pub(crate) struct TextTokenizer {
+    words: WordTokenizer,
+    japanese: JapaneseTokenizer,
 }
 
-/// The cheapest segmentation of a prefix: its cost, and its last piece with that piece's start.
-#[derive(Clone, Copy)]
-struct BestSegmentation {
-    cost: u32,
-    start: usize,
-    piece: usize,
-}
-
-impl PieceTokenizer {
+impl TextTokenizer {
     pub(crate) fn new(file: &ModelFile) -> Self {
-        let trie = Trie::new(file.pieces);
-        let mut space = UNKNOWN;
-        trie.prefixes(SPACE, |_, piece| space = piece);
-        Self { normaliser: Normaliser::new(file), trie, costs: file.scores.as_chunks().0, space }
+        Self { words: WordTokenizer::new(file), japanese: JapaneseTokenizer::new(file) }
     }
 
-    /// Tokenizes a text into rows, between the begin and end markers.
-    pub(crate) fn tokenize(&self, text: &str) -> Vec<usize> {
-        let normal = self.normaliser.apply(truncated(text));
-        let mut pieces = vec![BEGIN];
-        if normal.is_empty() {
-            pieces.push(UNKNOWN);
-        } else {
-            self.cheapest(&normal, &mut pieces);
-        }
-        pieces.truncate(PIECES_MAX - 1);
-        pieces.push(END);
-        pieces
+    /// Tokenizes a text into sequences of rows, each between the marks of its start and its end. Only a long text has
+    /// more than one; an empty text has none.
+    pub(crate) fn tokenize(&self, text: &str) -> impl Iterator<Item = Vec<usize>> {
+        let (rows, start, end) = (self.rows(text), self.words.start, self.words.end);
+        let count = rows.len().div_ceil(TOKENS_MAX - 2);
+        (0..count).map(move |at| {
+            let window = rows.iter().skip(at * (TOKENS_MAX - 2)).take(TOKENS_MAX - 2);
+            std::iter::once(start).chain(window.copied()).chain(std::iter::once(end)).collect()
+        })
     }
 
-    /// Returns `true` if any piece is neither a marker nor a space.
-    pub(crate) fn has_content(&self, pieces: &[usize]) -> bool {
-        pieces.iter().any(|piece| *piece > END && *piece != self.space)
+    fn rows(&self, text: &str) -> Vec<usize> {
+        let text: String = truncated(text).nfkc().collect();
+        let mut rows = Vec::new();
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let (other, after) = split_at_first(rest, is_japanese);
+            self.words.tokenize(other, &mut rows);
+            let (run, after) = split_at_first(after, |letter| !is_japanese(letter));
+            self.japanese.tokenize(run, self.words.len(), self.words.unknown, &mut rows);
+            rest = after;
+        }
+        rows
     }
 
-    fn cheapest(&self, text: &[u8], pieces: &mut Vec<usize>) {
-        let mut lattice = vec![BestSegmentation { cost: u32::MAX, start: 0, piece: UNKNOWN }; text.len() + 1];
-        lattice[0].cost = 0;
-        let mut start = 0;
-        while start < text.len() {
-            let character = character_length(text[start]);
-            let mut is_known = false;
-            self.trie.prefixes(&text[start..], |length, piece| {
-                is_known |= length == character;
-                self.offer(&mut lattice, start, length, piece);
-            });
-            if !is_known {
-                self.offer(&mut lattice, start, character, UNKNOWN);
-            }
-            start += character;
-        }
-        let first = pieces.len();
-        let mut end = text.len();
-        while end > 0 {
-            pieces.push(lattice[end].piece);
-            end = lattice[end].start;
-        }
-        pieces[first..].reverse();
+    /// Returns `true` if any piece of a sequence is known.
+    pub(crate) fn has_content(&self, rows: &[usize]) -> bool {
+        rows.iter().any(|row| ![self.words.start, self.words.end, self.words.unknown].contains(row))
     }
+}
 
-    /// Extends a segmentation by `piece`; on equal cost the earlier offer wins.
-    fn offer(&self, lattice: &mut [BestSegmentation], start: usize, length: usize, piece: usize) {
-        let cost = lattice[start].cost + u32::from(u16::from_le_bytes(self.costs[piece]));
-        let way = &mut lattice[start + length];
-        if cost < way.cost {
-            *way = BestSegmentation { cost, start, piece };
-        }
-    }
+fn is_japanese(letter: char) -> bool {
+    matches!(letter, '\u{3005}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
+}
+
+/// Splits a text before the first such character.
+fn split_at_first(text: &str, is_such: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(is_such).unwrap_or(text.len()))
 }
 
 fn truncated(text: &str) -> &str {
@@ -99,14 +69,4 @@ fn truncated(text: &str) -> &str {
         end -= 1;
     }
     &text[..end]
-}
-
-/// Returns the length of a UTF-8 character from its first byte.
-fn character_length(first: u8) -> usize {
-    match first {
-        ..0xc0 => 1,
-        0xc0..0xe0 => 2,
-        0xe0..0xf0 => 3,
-        0xf0.. => 4,
-    }
 }

@@ -1,5 +1,7 @@
 //! Measures the quality and speed of search on labelled queries.
 
+mod calibration;
+mod encoder;
 mod output;
 #[cfg(test)]
 mod page;
@@ -12,24 +14,37 @@ use hikite_core::search::quality::{DEPTHS, RankingQuality};
 use hikite_core::search::{SearchIndex, SearchQuery, UsageTrace};
 use hikite_core::tool_set::ToolSet;
 
+pub use encoder::EmbeddedTexts;
 pub use output::{object, table};
 pub use set::{LabelledSet, LabelledTools, QUESTIONS, folders};
 
 use crate::progress::StepProgress;
+use calibration::CalibrationBins;
 use set::LabelledQuery;
+
+/// How many hits of a query count in the calibration error.
+const CALIBRATED_HITS: usize = 5;
 
 /// The search to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvaluationProvider {
+    /// Words alone.
     Bm25,
+    /// Vectors of the built-in encoder alone.
+    Meaning,
+    /// Words and vectors of the built-in encoder.
     Hybrid,
+    /// Words and vectors of the embedding model in the config.
+    Embedding,
 }
 
 impl EvaluationProvider {
     pub fn word(self) -> &'static str {
         match self {
             Self::Bm25 => "bm25",
+            Self::Meaning => "meaning",
             Self::Hybrid => "hybrid",
+            Self::Embedding => "embedding",
         }
     }
 }
@@ -44,6 +59,8 @@ pub struct EvaluationRow {
     /// Number of remembered queries per tool.
     pub memory: Option<usize>,
     pub quality: RankingQuality,
+    /// Expected calibration error of `relevance` over the first hits: how far it is from the share of right ones.
+    pub calibration_error: f64,
     pub median: Duration,
     /// 99th percentile of the latency.
     pub p99: Duration,
@@ -61,7 +78,7 @@ pub struct SearchEvaluation<'a> {
 impl<'a> SearchEvaluation<'a> {
     pub fn new(set: &'a LabelledSet, provider: EvaluationProvider, encoder: &'a dyn Encoder) -> Self {
         let mut index = SearchIndex::build(set.documents.clone(), None);
-        let encoder = (provider == EvaluationProvider::Hybrid).then_some(encoder);
+        let encoder = (provider != EvaluationProvider::Bm25).then_some(encoder);
         if let Some(encoder) = encoder {
             index = index.with_vectors(encoder.model(), vectors(set, encoder));
         }
@@ -99,6 +116,7 @@ impl<'a> SearchEvaluation<'a> {
         let mut steps = StepProgress::new(&format!("{}: asking", self.set.name), evaluated.len());
         let mut times = Vec::with_capacity(evaluated.len());
         let mut qualities = Vec::with_capacity(evaluated.len());
+        let mut calibration = CalibrationBins::default();
         for labelled in evaluated {
             let started = Instant::now();
             let question = self.question(labelled);
@@ -106,6 +124,9 @@ impl<'a> SearchEvaluation<'a> {
             times.push(started.elapsed());
             let ranking: Vec<usize> = hits.iter().map(|hit| hit.at).collect();
             qualities.push(RankingQuality::of(&ranking, &labelled.right));
+            for hit in hits.iter().take(CALIBRATED_HITS) {
+                calibration.record(hit.relevance, labelled.right.iter().any(|(right, _)| *right == hit.at));
+            }
             steps.step();
         }
         times.sort_unstable();
@@ -117,6 +138,7 @@ impl<'a> SearchEvaluation<'a> {
             provider: self.provider,
             memory: remembered,
             quality: RankingQuality::average(&qualities),
+            calibration_error: calibration.error(),
             median: at(50),
             p99: at(99),
         }
@@ -125,6 +147,9 @@ impl<'a> SearchEvaluation<'a> {
     fn question(&self, labelled: &LabelledQuery) -> SearchQuery {
         let queries = std::slice::from_ref(&labelled.query);
         match self.encoder {
+            Some(encoder) if self.provider == EvaluationProvider::Meaning => {
+                SearchQuery::hybrid(queries, None, encoder).without_words()
+            }
             Some(encoder) => SearchQuery::hybrid(queries, None, encoder),
             None => SearchQuery::lexical(queries, None),
         }

@@ -21,9 +21,10 @@ pub struct ToolDocument {
     content: String,
 }
 
-/// A shorter first sentence (`Note.`) does not describe the tool yet; more is included.
-const SENTENCE_LETTERS_MIN: usize = 20;
-const SENTENCE_LETTERS_MAX: usize = 300;
+/// How much of a description the encoder reads, in characters. Longer texts made it worse.
+const DESCRIPTION_CHARS: usize = 300;
+/// How many parameter names the encoder reads.
+const PARAMETERS_MAX: usize = 8;
 
 impl ToolDocument {
     pub fn new(
@@ -58,12 +59,24 @@ impl ToolDocument {
         Self::new(tool.key.clone(), Arc::clone(&tool.name), &*module.description, description, parameters)
     }
 
-    /// Returns the encoder input: the name as words, then the first sentence of the description. The encoder was
-    /// trained on such texts; examples, warnings and formats after the first sentence only add noise.
+    /// Returns the encoder input: module and name as words, the description, and the names of the first parameters.
+    /// The encoder was trained on such texts (`text` in `hikite-encoder/model/train/data.py`).
     pub fn text(&self) -> String {
-        let sentence = first_sentence(&self.description);
-        let about = if sentence.is_empty() { split_identifier(&self.module) } else { sentence };
-        format!("{}: {about}", split_identifier(&self.name))
+        let mut text = format!("{} {}", split_identifier(&self.module), split_identifier(&self.name));
+        let description = self.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !description.is_empty() || !self.parameters.is_empty() {
+            text.push(':');
+        }
+        if !description.is_empty() {
+            text.push(' ');
+            text.extend(description.chars().take(DESCRIPTION_CHARS));
+        }
+        let names: Vec<String> =
+            self.parameters.iter().take(PARAMETERS_MAX).map(|(name, _)| split_identifier(name)).collect();
+        if !names.is_empty() {
+            text.extend([" (", &names.join(", "), ")"]);
+        }
+        text
     }
 
     /// Returns the SHA-256 of the encoder input in hex. Documents with the same hash share a vector.
@@ -81,43 +94,21 @@ pub fn parameters(schema: &Raw) -> Vec<(String, String)> {
     properties.iter().map(|(name, property)| (name.to_owned(), text(property))).collect()
 }
 
-/// Returns the text up to the first end of a sentence or line, with whitespace collapsed.
-fn first_sentence(text: &str) -> String {
-    let mut sentence = String::new();
-    let mut count = 0;
-    let mut letters = text.trim().chars().peekable();
-    while let Some(letter) = letters.next().filter(|_| count < SENTENCE_LETTERS_MAX) {
-        let space = letter.is_whitespace();
-        if !space || !sentence.ends_with(' ') {
-            sentence.push(if space { ' ' } else { letter });
-            count += 1;
-        }
-        let ends = match letter {
-            '\n' | '。' | '！' | '？' => true,
-            '.' | '!' | '?' => letters.peek().is_none_or(|next| next.is_whitespace()),
-            _ => false,
-        };
-        if ends && count >= SENTENCE_LETTERS_MIN {
-            break;
-        }
-    }
-    sentence.truncate(sentence.trim_end().len());
-    sentence
-}
-
 /// Splits an identifier into words.
 fn split_identifier(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut words = String::with_capacity(name.len() + 4);
     for (at, letter) in letters.iter().enumerate() {
         let before = at.checked_sub(1).map(|before| letters[before]);
-        let next_is_lower = letters.get(at + 1).is_some_and(|next| next.is_lowercase());
-        let begins =
-            letter.is_uppercase() && before.is_some_and(|b| b.is_lowercase() || b.is_uppercase() && next_is_lower);
+        let next_is_lower = letters.get(at + 1).is_some_and(char::is_ascii_lowercase);
+        let begins = letter.is_ascii_uppercase()
+            && before.is_some_and(|b| {
+                b.is_ascii_lowercase() || b.is_ascii_digit() || b.is_ascii_uppercase() && next_is_lower
+            });
         if begins {
             words.push(' ');
         }
-        words.push(if letter.is_alphanumeric() { *letter } else { ' ' });
+        words.push(if letter.is_ascii_alphanumeric() || !letter.is_ascii() { *letter } else { ' ' });
     }
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -132,23 +123,21 @@ mod tests {
 
     #[test]
     fn the_text_is_the_name_in_words_and_what_the_tool_does() {
-        let document = |name: &str, description: &str| {
-            ToolDocument::new(ToolKey::new("m", name), name, "", description, Vec::new())
+        let document = |name: &str, description: &str, parameters: &[&str]| {
+            let parameters = parameters.iter().map(|name| ((*name).to_owned(), String::new())).collect();
+            ToolDocument::new(ToolKey::new("my_server", name), name, "", description, parameters)
         };
-        let check = |name, description, expected| assert_eq!(document(name, description).text(), expected);
-        check("getHTTPUrl_v2", "Reads\n  a URL.", "get HTTP Url v2: Reads a URL.");
-        check("a", "Reads version 1.2 of a file. Then more.", "a: Reads version 1.2 of a file.");
-        check("a", "Note. Reads a file from a disk. More.", "a: Note. Reads a file from a disk.");
-        check("a", "Does one thing in one line\n\nArgs: x", "a: Does one thing in one line");
-        check(
-            "読む",
-            "指定されたパスにあるファイルの内容を読み取ります。続き。",
-            "読む: 指定されたパスにあるファイルの内容を読み取ります。",
-        );
-        check("list", " ", "list: m");
-        assert_eq!(document("a", &"word ".repeat(200)).text().chars().count(), 302);
-        assert_eq!(document("a", "b").content().len(), 64);
-        assert_ne!(document("a", "b").content(), document("a", "c").content());
+        let check = |name, description, parameters: &[&str], expected| {
+            assert_eq!(document(name, description, parameters).text(), expected);
+        };
+        check("getHTTPUrl_v2", "Reads\n  a URL.", &[], "my server get HTTP Url v2: Reads a URL.");
+        check("s3List", "", &["bucketName", "max-keys"], "my server s3 List: (bucket Name, max keys)");
+        check("list", " ", &[], "my server list");
+        check("読む", "ファイルを読む。", &["パス"], "my server 読む: ファイルを読む。 (パス)");
+        check("a", "b", &["a", "b", "c", "d", "e", "f", "g", "h", "i"], "my server a: b (a, b, c, d, e, f, g, h)");
+        assert_eq!(document("a", &"word ".repeat(200), &[]).text().chars().count(), "my server a: ".len() + 300);
+        assert_eq!(document("a", "b", &[]).content().len(), 64);
+        assert_ne!(document("a", "b", &[]).content(), document("a", "c", &[]).content());
     }
 
     #[test]

@@ -45,6 +45,15 @@ impl SearchQuery {
         question.with_vectors(vectors)
     }
 
+    /// Drops the terms, so that the vectors alone decide.
+    #[must_use]
+    pub fn without_words(mut self) -> Self {
+        let queries =
+            self.queries.iter_mut().flat_map(|query| std::iter::once(&mut query.whole).chain(&mut query.clauses));
+        queries.chain(&mut self.context).for_each(|part| part.words.clear());
+        self
+    }
+
     /// Returns the texts to encode, in the order that `with_vectors` expects.
     pub fn texts(&self) -> Vec<&str> {
         self.parts().map(|part| part.text.as_str()).collect()

@@ -1,17 +1,29 @@
-//! Relevance of a hit, 0 to 1. Scores only rank hits against each other; relevance measures each against the query:
+//! Relevance of a hit: an estimate, 0 to 1, of how likely it is the right tool. Scores only rank hits against each other.
 //!
-//! - words: impact of the query's terms, as a share of the highest possible impact;
-//! - vectors: cosine similarity, scaled so that 0.1 becomes 0 and 0.7 becomes 1;
+//! - vectors: a logistic function of the cosine similarity and of its distance from the best one, fitted on the
+//!   development sets (`docs/search.md` has its error);
+//! - words, where there are no vectors: impact of the query's terms, as a share of the highest possible impact;
 //! - memory: similarity of a remembered query that led to the tool;
-//! - combined: `1 - (1 - words)(1 - vectors)(1 - memory)`, and 1 for a tool mentioned by name. Where that would
-//!   increase from one hit to the next, adjacent hits share their mean.
+//! - combined: `1 - (1 - vectors or words)(1 - memory)`, and 1 for a tool mentioned by name. Where that would increase
+//!   from one hit to the next, adjacent hits share their mean.
 
-/// Hits with a lower relevance do not fit: they share a common word or a general topic with the query.
-pub const RELEVANCE_MIN: f64 = 0.2;
-/// Most unrelated tools have a lower similarity.
-const SIMILARITY_LOW: f32 = 0.1;
-/// Most tools that match the wording of a query have a higher similarity.
-const SIMILARITY_HIGH: f32 = 0.7;
+/// If the best hit has a lower relevance, nothing fits. Requests for something that a server does not offer are mostly
+/// below, right tools rarely.
+pub const RELEVANCE_MIN: f64 = 0.1;
+/// Further hits with a lower relevance are far behind the best one.
+const FURTHER_MIN: f64 = 0.01;
+
+/// The logistic function of similarity: its offset and the weights of the similarity and of the distance.
+const OFFSET: f64 = -4.08;
+const SIMILARITY: f64 = 6.47;
+const DISTANCE: f64 = 20.7;
+
+/// Returns how many of the hits fit, from their relevance in rank order.
+pub fn fitting(relevance: impl IntoIterator<Item = f64>) -> usize {
+    let mut least = RELEVANCE_MIN;
+    let fits = |relevance: &f64| *relevance >= std::mem::replace(&mut least, FURTHER_MIN);
+    relevance.into_iter().take_while(fits).count()
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HitEvidence {
@@ -25,24 +37,29 @@ pub(super) struct HitEvidence {
 }
 
 impl HitEvidence {
-    fn sum(self) -> f64 {
+    /// Returns the relevance by itself; `best` is the highest similarity of all hits.
+    fn relevance(self, best: f32) -> f64 {
         if self.is_named {
             return 1.0;
         }
-        let meaning = self
-            .similarity
-            .map_or(0.0, |similarity| (similarity - SIMILARITY_LOW) / (SIMILARITY_HIGH - SIMILARITY_LOW));
-        let complements = [self.words, meaning, self.memory].map(|sign| 1.0 - f64::from(sign.clamp(0.0, 1.0)));
-        1.0 - complements.iter().product::<f64>()
+        let evidence = match self.similarity {
+            Some(similarity) => {
+                let distance = f64::from(best - similarity);
+                1.0 / (1.0 + (-OFFSET - SIMILARITY * f64::from(similarity) + DISTANCE * distance).exp())
+            }
+            None => f64::from(self.words.clamp(0.0, 1.0)),
+        };
+        1.0 - (1.0 - evidence) * (1.0 - f64::from(self.memory.clamp(0.0, 1.0)))
     }
 }
 
 /// Returns the relevance of hits in rank order.
 pub(super) fn relevance(hits: &[HitEvidence]) -> Vec<f64> {
+    let best = hits.iter().filter_map(|hit| hit.similarity).fold(0.0, f32::max);
     // Isotonic regression (pool adjacent violators): a block with a higher mean than its predecessor is merged into it.
     let mut blocks: Vec<(f64, usize)> = Vec::with_capacity(hits.len());
     for hit in hits {
-        let mut block = (hit.sum(), 1);
+        let mut block = (hit.relevance(best), 1);
         while let Some((sum, count)) = blocks.pop_if(|before| mean(*before) < mean(block)) {
             block = (block.0 + sum, block.1 + count);
         }
@@ -81,10 +98,21 @@ mod tests {
         let one = |evidence: HitEvidence| relevance(&[evidence])[0];
         let near = |value: f64, expected: f64| assert!((value - expected).abs() < 2e-3, "{value}");
         near(one(HitEvidence::default()), 0.0);
-        near(one(HitEvidence { similarity: Some(0.05), ..words(0.0) }), 0.0);
-        near(one(HitEvidence { similarity: Some(0.4), ..words(0.5) }), 0.75);
-        near(one(HitEvidence { similarity: Some(1.0), ..words(0.0) }), 1.0);
+        near(one(words(0.5)), 0.5);
+        near(one(HitEvidence { similarity: Some(0.3), ..words(0.5) }), 0.105);
+        near(one(HitEvidence { similarity: Some(0.7), ..words(0.0) }), 0.611);
         near(one(HitEvidence { memory: 0.5, ..words(0.5) }), 0.75);
         near(one(HitEvidence { is_named: true, ..words(0.0) }), 1.0);
+        let similar = |similarity| HitEvidence { similarity: Some(similarity), ..words(0.0) };
+        let found = relevance(&[0.6, 0.5].map(similar));
+        near(found[0], 0.451);
+        near(found[1], 0.052);
+    }
+
+    #[test]
+    fn nothing_fits_if_the_best_does_not() {
+        assert_eq!(fitting([]), 0);
+        assert_eq!(fitting([0.09, 0.08]), 0);
+        assert_eq!(fitting([0.5, 0.02, 0.009]), 2);
     }
 }

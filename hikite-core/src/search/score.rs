@@ -11,13 +11,16 @@ use super::index::SearchIndex;
 use super::query::{QueryParts, QueryText, SearchQuery};
 use crate::tool_set::ToolSet;
 
-const WORDS: f32 = 0.5;
+const WORDS: f32 = 0.15;
+/// A lexical z-score counts in full up to this value; what is above it counts for less, because a rare word may be chance.
+const WORDS_KNEE: f32 = 4.0;
+const WORDS_ABOVE_KNEE: f32 = 0.3;
 const MEANING: f32 = 1.0;
 /// Weight of the z-score of the module's mean score.
 const MODULE: f32 = 0.4;
 /// Largest difference that the module makes between two documents, as a share of the best own score.
 const MODULE_BOUND: f32 = 0.1;
-const CLAUSE: f32 = 0.3;
+const CLAUSE: f32 = 0.2;
 /// Weight of the other queries against the best one.
 const OTHERS: f32 = 0.2;
 const CONTEXT: f32 = 0.3;
@@ -87,7 +90,8 @@ impl<'a> Scorer<'a> {
             self.mark_evidence(&similarity);
             self.predict_missing(&mut similarity, &scores);
             for (score, similarity) in scores.iter_mut().zip(&similarity) {
-                *score = WORDS * *score + MEANING * similarity;
+                let above = (*score - WORDS_KNEE).max(0.0);
+                *score = WORDS * (*score - (1.0 - WORDS_ABOVE_KNEE) * above) + MEANING * similarity;
             }
         }
         self.add_modules(&mut scores);
@@ -132,12 +136,15 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Adds the prior of each document's module: the z-score of the module's mean score, within the bound.
+    /// Adds the prior of each document's module: the z-score of the module's mean score, scaled to the bound.
     fn add_modules(&self, scores: &mut [f32]) {
         let sums = self.module_sums(scores, |_| true);
         let z_score = ZScore::of(sums.iter().filter_map(|of| of.mean().map(|mean| (mean, mean * mean))));
         let bound = MODULE_BOUND / 2.0 * scores.iter().copied().fold(0.0, f32::max);
-        let prior = |mean: f64| (MODULE * z_score.value(as_single(mean))).clamp(-bound, bound);
+        let own = |mean: f64| MODULE * z_score.value(as_single(mean));
+        let largest = sums.iter().copied().filter_map(ModuleSums::mean).map(|mean| own(mean).abs()).fold(0.0, f32::max);
+        let scale = if largest > bound { bound / largest } else { 1.0 };
+        let prior = |mean: f64| scale * own(mean);
         let priors: Vec<f32> = sums.iter().map(|of| of.mean().map_or(0.0, prior)).collect();
         let modules = self.index.modules();
         for (at, score) in self.places.iter().zip(scores) {

@@ -205,7 +205,7 @@ fn one_server_about_issues() -> Vec<ToolDocument> {
         let (module, verb) = (format!("service{}", at / 60), if at % 60 == 0 { "export" } else { "list" });
         tool(&module, &format!("{verb}_thing{}", at % 60), "Reads something of this service")
     });
-    let named = tool("service0", "export_issue", "Reads a file");
+    let named = tool("service0", "export_issue", "Reads one as a document");
     mentioning.chain(others).chain([named]).collect()
 }
 

@@ -17,12 +17,11 @@ class Layer(nn.Module):
         self.up, self.down = nn.Linear(WIDTH, INNER), nn.Linear(INNER, WIDTH)
         self.mix_norm, self.norm = nn.LayerNorm(WIDTH, 1e-12), nn.LayerNorm(WIDTH, 1e-12)
 
-    def forward(self, x, mask, dropout):
+    def forward(self, x, mask):
         heads = lambda linear: linear(x).view(*x.shape[:2], HEADS, -1).transpose(1, 2)
-        drop = lambda value: F.dropout(value, dropout, self.training)
         seen = F.scaled_dot_product_attention(heads(self.query), heads(self.key), heads(self.value), attn_mask=mask)
-        x = self.mix_norm(x + drop(self.mix(seen.transpose(1, 2).reshape(x.shape))))
-        return self.norm(x + drop(self.down(F.gelu(self.up(x)))))
+        x = self.mix_norm(x + self.mix(seen.transpose(1, 2).reshape(x.shape)))
+        return self.norm(x + self.down(F.gelu(self.up(x))))
 
 
 class Encoder(nn.Module):
@@ -36,13 +35,22 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer() for _ in range(layers))
         self.dropout = 0.0
 
-    def forward(self, rows):
+    def table(self, rows):
+        """Returns the embeddings of the rows that occur, and where in them each row is."""
+        unique, inverse = torch.unique(rows, return_inverse=True)
+        split = int((unique < len(self.words)).sum())
+        taken = [self.words[unique[:split]], self.japanese[unique[split:] - len(self.words)]]
+        return torch.cat(taken), inverse
+
+    def forward(self, rows, embedded=None):
         seen = rows != 0
-        table = torch.cat([self.words, self.japanese])
-        x = self.norm(F.embedding(rows, table) + self.positions[: rows.shape[1]])
+        if embedded is None:
+            taken, at = self.table(rows)
+            embedded = F.embedding(at, taken)
+        x = self.norm(embedded + self.positions[: rows.shape[1]])
         x = F.dropout(x, self.dropout, self.training)
         for layer in self.layers:
-            x = layer(x, seen[:, None, None, :], self.dropout)
+            x = layer(x, seen[:, None, None, :])
         weight = seen[..., None].to(x.dtype)
         return F.normalize(((x * weight).sum(1) / weight.sum(1)).float(), dim=-1)
 

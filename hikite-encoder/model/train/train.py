@@ -1,11 +1,5 @@
-"""Trains the encoder. Usage: python3 train.py WORK OUT [option=value ...]. WORK holds what prepare.py made and the data.
-
-1. English: six layers learn questions and tools.
-2. Both languages: Japanese questions to the same tools; Japanese sentences are pulled to their English parallels.
-3. Small (`distill.py`): some of the layers learn to give the vectors and the rankings of the six.
-
-Training stops early: on the development set both languages are best after one to two hundred steps.
-"""
+"""Losses and the training loop. Usage: python3 train.py WORK OUT [option=value ...] trains all six layers, on an accelerator:
+English first, then both languages. WORK holds what prepare.py made and the data. `small.py` trains what ships."""
 
 import copy
 import json
@@ -91,14 +85,13 @@ class Trainer:
     def encode(self, model, numbers):
         """Encodes texts in four groups of about one length, so that little is padding."""
         order = np.argsort(self.texts.lengths[numbers], kind="stable")
-        groups = []
-        with torch.autocast(DEVICE, torch.bfloat16):
-            for group in np.array_split(order, 4):
-                chosen = np.asarray(numbers)[group]
-                if len(chosen):
-                    width = int(self.texts.lengths[chosen].max())
-                    rows = self.texts.table[torch.from_numpy(chosen).to(DEVICE), :width]
-                    groups.append(model(rows))
+        count = 4 if DEVICE == "cuda" else max(1, len(order) // 48)
+        chosen = [np.asarray(numbers)[group] for group in np.array_split(order, count) if len(group)]
+        rows = [self.texts.table[torch.from_numpy(c).to(DEVICE), : int(self.texts.lengths[c].max())].long() for c in chosen]
+        taken, at = model.table(torch.cat([r.flatten() for r in rows]))
+        places = torch.split(at, [r.numel() for r in rows])
+        with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
+            groups = [model(r, F.embedding(place.view(r.shape), taken)) for r, place in zip(rows, places)]
         back = torch.from_numpy(np.argsort(order)).to(DEVICE)
         return torch.cat(groups)[back]
 
@@ -129,11 +122,11 @@ class Trainer:
 
     def batches(self, has_japanese):
         yield "written", 1.0, *self.written(self.english)
-        yield "pair", 0.25, *self.sample(self.pairs, 128)
-        yield "weak", 0.25, *self.sample(self.weak, 128)
+        yield "pair", 0.25, *self.sample(self.pairs, self.options["size"] // 3)
+        yield "weak", 0.25, *self.sample(self.weak, self.options["size"] // 3)
         if has_japanese:
             yield "written", 1.0, *self.written(self.japanese)
-            yield "parallel", 0.5, *self.sample(self.parallel, 256)
+            yield "parallel", 0.5, *self.sample(self.parallel, self.options["size"] * 2 // 3)
 
     # Losses
 
@@ -149,31 +142,39 @@ class Trainer:
         square = scores[:, : len(scores)]
         return (F.cross_entropy(scores, right) + 0.5 * F.cross_entropy(square.T, right)) / 1.5
 
-    def learn(self, teacher=None):
-        def loss(model, kind, questions, documents, ids):
-            q, d = self.encode(model, questions), self.encode(model, documents)
-            value = self.contrastive(self.scores(q, d, ids))
-            if kind == "parallel" and teacher is not None:
-                with torch.no_grad():
-                    target = self.encode(teacher, documents)
-                value = value + 10 * ((q - target) ** 2).sum(-1).mean()
-            return value
-        return loss
+    def near(self, vectors, targets):
+        return ((vectors - targets.detach()) ** 2).sum(-1).mean()
+
+    def learn(self, has_japanese, teacher=None):
+        """Losses of one step: questions find their tools; Japanese sentences come near to the teacher's English ones."""
+        def losses(model):
+            for kind, weight, questions, documents, ids in self.batches(has_japanese):
+                q, d = self.encode(model, questions), self.encode(model, documents)
+                value = self.contrastive(self.scores(q, d, ids))
+                if kind == "parallel":
+                    with torch.no_grad():
+                        target = self.encode(teacher, documents)
+                    value = value + 10 * self.near(q, target)
+                yield weight * value
+        return losses
 
     def imitate(self, teachers):
-        def loss(model, kind, questions, documents, ids):
-            q, d = self.encode(model, questions), self.encode(model, documents)
-            scores = self.scores(q, d, ids)
-            with torch.no_grad():
-                targets = [(self.encode(t, questions), self.encode(t, documents)) for t in teachers]
-                soft = torch.stack([self.scores(a, b, ids) for a, b in targets]).mean(0).softmax(-1)
-            near = sum(((ours - theirs) ** 2).sum(-1).mean() for ours, theirs in zip((q, d), targets[0]))
-            divergence = F.kl_div(scores.log_softmax(-1), soft, reduction="batchmean")
-            return 0.3 * self.contrastive(scores) + 3 * near + divergence
-        return loss
+        """Losses of one step: vectors like the first teacher's, rankings like those of all together."""
+        def losses(model):
+            for _, weight, questions, documents, ids in self.batches(True):
+                q, d = self.encode(model, questions), self.encode(model, documents)
+                scores = self.scores(q, d, ids)
+                with torch.no_grad():
+                    targets = [(self.encode(t, questions), self.encode(t, documents)) for t in teachers]
+                    soft = torch.stack([self.scores(a, b, ids) for a, b in targets]).mean(0).softmax(-1)
+                near = self.near(q, targets[0][0]) + self.near(d, targets[0][1])
+                divergence = F.kl_div(scores.log_softmax(-1), soft, reduction="batchmean")
+                yield weight * (0.3 * self.contrastive(scores) + 3 * near + divergence)
+        return losses
 
-    def run(self, name, model, steps, rates, loss, has_japanese=True):
-        """Trains and returns the running mean of the weights, which generalises better than the last ones."""
+    def run(self, name, model, steps, rates, losses):
+        """Trains and returns the running mean of the weights, which generalises better than the last ones. `losses` gives the
+        parts of a step's loss."""
         began = time.time()
         model.dropout, mean = self.options["dropout"], copy.deepcopy(model).eval()
         named = {"words": [], "japanese": [], "rest": []}
@@ -187,11 +188,10 @@ class Trainer:
         for step in range(1, steps + 1):
             model.train()
             optimizer.zero_grad()
-            total = torch.zeros((), device=DEVICE)
-            for kind, weight, *batch in self.batches(has_japanese):
-                part = weight * loss(model, kind, *batch)
+            total = 0.0
+            for part in losses(model):
                 part.backward()
-                total += part.detach()
+                total += float(part.detach())
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             schedule.step()
@@ -199,8 +199,8 @@ class Trainer:
             with torch.no_grad():
                 torch._foreach_lerp_(list(mean.parameters()), list(model.parameters()), 1 - decay)
             if step % self.options["measure"] == 0 or step == steps:
-                found = json.dumps({"last": self.measure(model), "mean": self.measure(mean)})
-                print(f"{name} {step} loss {float(total):.3f} {time.time() - began:.0f} s {found}", flush=True)
+                found = json.dumps(self.measure(mean))
+                print(f"{name} {step} loss {total:.3f} {time.time() - began:.0f} s {found}", flush=True)
         return mean
 
     @torch.no_grad()
@@ -233,10 +233,10 @@ def large(trainer, work):
     options = trainer.options
     model = base(work).to(DEVICE)
     rates = {"words": options["words_rate"], "japanese": options["words_rate"], "rest": options["rate"]}
-    model = trainer.run("english", model, options["english"], rates, trainer.learn(), has_japanese=False)
+    model = trainer.run("english", model, options["english"], rates, trainer.learn(False))
     teacher = copy.deepcopy(model).eval()
     rates["japanese"] = options["japanese_rate"]
-    return trainer.run("both", model.train(), options["both"], rates, trainer.learn(teacher))
+    return trainer.run("both", model.train(), options["both"], rates, trainer.learn(True, teacher))
 
 
 def options_of(arguments):

@@ -9,7 +9,7 @@ use hikite_core::catalog::Module;
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::search::provider::{AvailableTool, ProviderFailure, ProviderRequest, RankedTool};
-use hikite_core::search::{RELEVANCE_MIN, SearchHit, SearchIndex, SearchQuery, UsageTrace};
+use hikite_core::search::{RELEVANCE_MIN, SearchHit, SearchIndex, SearchQuery, UsageTrace, fitting};
 use hikite_core::tool_set::ToolSet;
 use hikite_core::view::View;
 
@@ -309,7 +309,7 @@ impl CandidateMasks {
 /// Reranks the top hits, if a reranker is configured.
 async fn finish(mut searching: QueryRun<'_>, way: QueryMethod<'_>, hits: QueryHits) -> QueryOutcome {
     let mut found: Vec<RankedTool> = hits.found.into_iter().map(|hit| searching.chosen(hit)).collect();
-    let mut fitting = found.iter().take_while(|chosen| chosen.relevance >= RELEVANCE_MIN).count();
+    let mut fitting = fitting(found.iter().map(|chosen| chosen.relevance));
     if let Some((reranker, top)) = searching.settings.reranker.clone()
         && found.len() > 1
     {

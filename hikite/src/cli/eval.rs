@@ -2,18 +2,23 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use hikite_core::caller::Caller;
+use hikite_core::search::encoder::Encoder;
+use hikite_core::search::provider::Embedder;
+use hikite_egress::EgressClient;
 use hikite_encoder::SentenceEncoder;
 use hikite_measure::evaluation::{
-    self, EvaluationProvider, LabelledSet, LabelledTools, QUESTIONS, SearchEvaluation, folders,
+    self, EmbeddedTexts, EvaluationProvider, LabelledSet, LabelledTools, QUESTIONS, SearchEvaluation, folders,
 };
 
 use super::{GlobalArgs, print, program};
 use crate::progress;
 use crate::runtime::Runtime;
+use crate::search;
 
 #[derive(Debug, Args)]
 pub(crate) struct Eval {
@@ -25,7 +30,8 @@ pub(crate) struct Eval {
     /// `schema` [default: the tools of the config]
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
-    /// The search provider [default: each in turn]
+    /// The search provider: words alone, the built-in encoder alone, both together, or words and the embedding model of the
+    /// config [default: the first three in turn]
     #[arg(long, value_enum)]
     provider: Option<ProviderArgument>,
     /// Remember up to this many queries per tool, and test with the others
@@ -39,7 +45,9 @@ pub(crate) struct Eval {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ProviderArgument {
     Bm25,
+    Meaning,
     Hybrid,
+    Embedding,
 }
 
 impl Eval {
@@ -48,13 +56,24 @@ impl Eval {
         let encoder = SentenceEncoder::new();
         let providers = match self.provider {
             Some(ProviderArgument::Bm25) => vec![EvaluationProvider::Bm25],
+            Some(ProviderArgument::Meaning) => vec![EvaluationProvider::Meaning],
             Some(ProviderArgument::Hybrid) => vec![EvaluationProvider::Hybrid],
-            None => vec![EvaluationProvider::Bm25, EvaluationProvider::Hybrid],
+            Some(ProviderArgument::Embedding) => vec![EvaluationProvider::Embedding],
+            None => vec![EvaluationProvider::Bm25, EvaluationProvider::Meaning, EvaluationProvider::Hybrid],
+        };
+        let embedder = match self.provider {
+            Some(ProviderArgument::Embedding) => Some(embedder(common)?),
+            _ => None,
         };
         let mut rows = Vec::new();
         for set in &sets {
+            let texts = match &embedder {
+                Some(embedder) => Some(EmbeddedTexts::of(set, &**embedder).await?),
+                None => None,
+            };
+            let encoder = texts.as_ref().map_or(&encoder as &dyn Encoder, |texts| texts);
             for provider in &providers {
-                let bench = SearchEvaluation::new(set, *provider, &encoder);
+                let bench = SearchEvaluation::new(set, *provider, encoder);
                 match self.memory {
                     Some(count) => rows.extend(bench.halves(count)),
                     None => rows.push(bench.all()),
@@ -80,4 +99,12 @@ impl Eval {
         runtime.stop().await;
         Ok(vec![LabelledSet::of(name, &file, tools)?])
     }
+}
+
+/// Returns the embedding model of the config.
+fn embedder(common: &GlobalArgs) -> Result<Arc<dyn Embedder>> {
+    let config = common.load()?;
+    let client = EgressClient::guarded(config.egress.rules());
+    let settings = search::settings(&config, &client, &search::encoder())?;
+    settings.embedder.context("the config names no embedding model: add `search.embedding` with `url` and `model`")
 }
