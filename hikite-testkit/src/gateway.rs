@@ -16,6 +16,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::Arc,
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
@@ -101,8 +102,8 @@ impl TestGateway {
         write(&folder, &without_services(&config).to_string());
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("hikite");
-        let stderr = gather(&mut child);
-        let mut address = listening(&mut child, &stderr).await;
+        let (stderr, reader) = gather(&mut child);
+        let mut address = listening(&mut child, &stderr, &reader).await;
         if address.ip().is_unspecified() {
             address.set_ip(Ipv4Addr::LOCALHOST.into());
         }
@@ -339,22 +340,22 @@ fn write(folder: &TempDir, text: &str) {
     std::fs::rename(beside, folder.path().join("hikite.json")).expect("a file");
 }
 
-fn gather(child: &mut Child) -> Arc<Mutex<String>> {
+fn gather(child: &mut Child) -> (Arc<Mutex<String>>, JoinHandle<()>) {
     let gathered = Arc::new(Mutex::new(String::new()));
     let pipe = child.stderr.take().expect("piped");
     let lines = Arc::clone(&gathered);
     // Ends with the pipe.
-    std::thread::spawn(move || {
+    let reader = std::thread::spawn(move || {
         for line in BufReader::new(pipe).lines().map_while(Result::ok) {
             let mut lines = lines.lock();
             lines.push_str(&line);
             lines.push('\n');
         }
     });
-    gathered
+    (gathered, reader)
 }
 
-async fn listening(child: &mut Child, stderr: &Mutex<String>) -> SocketAddr {
+async fn listening(child: &mut Child, stderr: &Mutex<String>, reader: &JoinHandle<()>) -> SocketAddr {
     let found = || {
         let text = stderr.lock();
         let (_, after) = text.split_once("listening on http")?;
@@ -367,11 +368,8 @@ async fn listening(child: &mut Child, stderr: &Mutex<String>) -> SocketAddr {
         if let Some(address) = found() {
             return address;
         }
-        let ended = child.try_wait().expect("our child");
-        if ended.is_some() {
-            // The last lines may still be in the pipe.
-            tokio::time::sleep(Duration::from_millis(500)).await;
-        }
+        // The last lines may still be in the pipe when the program has ended.
+        let ended = child.try_wait().expect("our child").filter(|_| reader.is_finished());
         assert!(ended.is_none() && begin.elapsed() < LIMIT, "it does not listen ({ended:?}):\n{}", stderr.lock());
         tokio::time::sleep(Duration::from_millis(2)).await;
     }

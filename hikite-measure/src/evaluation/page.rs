@@ -33,7 +33,7 @@ configured.
    most), its module, its description and its parameters. Identifiers are split (`createIssue`, `get_HTTPUrl`), English words
    are stemmed, abbreviations of the field are known (`pr`, `repo`, `k8s`), and Chinese, Japanese and Korean text is cut into
    pairs of characters. Ids, numbers and quoted values of the question are not compared.
-3. **Module.** Tools of a module that fits as a whole are lifted a little, never above a better match elsewhere.
+3. **Module.** Tools of a module that fits as a whole are lifted a little, by at most a tenth of the best score.
 4. **Clauses.** A long question is also searched clause by clause, because it often asks for several things.
 5. **Name.** A tool that the question names (`create_issue`, `github:create_issue`) comes first.
 6. **Memory.** What led to a successful call before, in the same project, comes up again for similar questions.
@@ -73,9 +73,10 @@ languages that were written one by one for some 4,400 tools of public servers, a
 Its weights are part of the program, in signed bytes, under the Apache License 2.0.
 [hikite-encoder/model](../hikite-encoder/model/README.md) has the data, the scripts and the provenance.
 
-Limits: it reads the first 96 tokens of a tool (some 70 English words) and four times as many of a question. It was trained on English and Japanese; other languages
-in Latin letters work less well, and those in other scripts hardly: there the words decide. It knows what a tool says about
-itself; a tool without a description is found by its name alone.
+Limits: it reads the first 96 tokens of a tool (some 70 English words) and four times as many of a question. It was trained on
+short questions; one that asks for many tools at once is ranked worse (mcp-bench above). It was trained on English and Japanese;
+other languages in Latin letters work less well, and those in other scripts hardly: there the words decide. It knows what a tool
+says about itself; a tool without a description is found by its name alone.
 
 ## On your own tools
 
@@ -97,9 +98,12 @@ const MINIMUMS: &[(&str, EvaluationProvider, [f64; 3])] = &[
     ("mcpproxy-golden", EvaluationProvider::Bm25, [0.50, 0.77, 0.69]),
     ("mcpproxy-golden", EvaluationProvider::Hybrid, [0.73, 0.91, 0.89]),
     ("mcpproxy-golden-ja", EvaluationProvider::Hybrid, [0.72, 0.95, 0.90]),
+    ("livemcpbench", EvaluationProvider::Bm25, [0.0, 0.0, 0.34]),
     ("livemcpbench", EvaluationProvider::Hybrid, [0.0, 0.0, 0.43]),
     ("livemcpbench-ja", EvaluationProvider::Hybrid, [0.0, 0.0, 0.43]),
-    ("mcp-bench", EvaluationProvider::Hybrid, [0.0, 0.0, 0.60]),
+    ("mcp-bench", EvaluationProvider::Bm25, [0.0, 0.0, 0.49]),
+    ("mcp-bench", EvaluationProvider::Hybrid, [0.0, 0.0, 0.62]),
+    ("metatool", EvaluationProvider::Bm25, [0.0, 0.0, 0.63]),
 ];
 /// Required minimums of hit@1 and hit@5 of the default search on the development sets, and the largest calibration error.
 const DEVELOPMENT: &[(&str, [f64; 2])] = &[("dev", [0.44, 0.70]), ("dev-ja", [0.46, 0.70])];
