@@ -60,10 +60,10 @@ impl Store {
         let mut transaction = self.begin().await?;
         let step = self.step(&mut transaction, retention, machine).await;
         let trimmed = step.map_err(self.failed())?;
-        transaction.commit().await.map_err(self.failed())?;
         if trimmed.records > 0 && self.engine() == DatabaseEngine::Sqlite {
-            self.release_pages().await?;
+            release_pages(&mut transaction).await.map_err(self.failed())?;
         }
+        transaction.commit().await.map_err(self.failed())?;
         Ok(trimmed)
     }
 
@@ -113,13 +113,14 @@ impl Store {
             paused,
         })
     }
+}
 
-    /// Returns free pages to the file system, if the file supports incremental vacuum.
-    async fn release_pages(&self) -> Result<(), StoreError> {
-        let text = format!("PRAGMA incremental_vacuum({PAGES_PER_VACUUM})");
-        // Each row of the result frees one page, so all must be read.
-        sqlx::query(&text).fetch_all(self.writer()).await.map(drop).map_err(self.failed())
-    }
+/// Returns free pages to the file system, if the file supports incremental vacuum; in the transaction that freed them,
+/// so that a stop between the two leaves no pages behind.
+async fn release_pages(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+    let text = format!("PRAGMA incremental_vacuum({PAGES_PER_VACUUM})");
+    // Each row of the result frees one page, so all must be read.
+    sqlx::query(&text).fetch_all(connection).await.map(drop)
 }
 
 /// Reads an end of the chain; a missing one is the beginning.
