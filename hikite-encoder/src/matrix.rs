@@ -1,13 +1,16 @@
-//! Readers for the network's weights in the embedded file, and matrix products with them.
+//! Readers for the network's weights in the embedded file, and products of rows with them. The products use the widest
+//! vector instructions that the processor has.
 
-use ndarray::linalg::general_mat_mul;
-use ndarray::{Array1, Array2, Axis, Slice};
+#![expect(clippy::inline_always, reason = "only what is inlined is compiled for the vector instructions")]
+
+use pulp::{Simd, WithSimd};
 
 use crate::file::float;
 
-/// Outputs that are dequantized together. They fit into the processor's cache, so a product needs no other copy of the
-/// weights.
-const BLOCK: usize = 64;
+/// Rows and outputs that are multiplied together: each loaded number is used several times, and all sums fit into the
+/// processor's registers.
+const ROWS: usize = 3;
+const OUTPUTS: usize = 4;
 
 /// Sequential reader of matrices and vectors.
 #[derive(Debug)]
@@ -20,7 +23,7 @@ impl WeightReader {
         Self { rest: bytes }
     }
 
-    pub(crate) fn vector(&mut self, length: usize) -> Array1<f32> {
+    pub(crate) fn vector(&mut self, length: usize) -> Vec<f32> {
         let bytes = self.take(length * 4);
         (0..length).map(|at| float(bytes, at)).collect()
     }
@@ -50,8 +53,8 @@ impl WeightReader {
 /// A dense layer with one byte per weight and a scale per output.
 #[derive(Debug)]
 pub(crate) struct DenseLayer {
-    scales: Array1<f32>,
-    bias: Array1<f32>,
+    scales: Vec<f32>,
+    bias: Vec<f32>,
     /// One row per output.
     weights: &'static [u8],
     inputs: usize,
@@ -59,61 +62,103 @@ pub(crate) struct DenseLayer {
 
 impl DenseLayer {
     /// Applies the layer to each row.
-    pub(crate) fn apply(&self, rows: &Array2<f32>) -> Array2<f32> {
-        let outputs = self.bias.len();
-        let mut found = Array2::zeros((rows.nrows(), outputs));
-        let mut block = Array2::zeros((BLOCK.min(outputs), self.inputs));
-        for (at, bytes) in self.weights.chunks(BLOCK * self.inputs).enumerate() {
-            let numbers = block.as_slice_mut().unwrap_or_default();
-            for (number, byte) in numbers.iter_mut().zip(bytes) {
+    #[inline(always)]
+    pub(crate) fn apply<S: Simd>(&self, simd: S, rows: &[f32]) -> Vec<f32> {
+        simd.vectorize(DenseProduct { layer: self, rows })
+    }
+}
+
+/// The product of rows with the weights of a layer.
+struct DenseProduct<'a> {
+    layer: &'a DenseLayer,
+    rows: &'a [f32],
+}
+
+impl WithSimd for DenseProduct<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
+        let DenseLayer { scales, bias, weights, inputs } = self.layer;
+        let outputs = bias.len();
+        let mut found = vec![0.0; self.rows.len() / inputs * outputs];
+        let mut block = vec![0.0; OUTPUTS * inputs];
+        for (at, bytes) in weights.chunks_exact(OUTPUTS * inputs).enumerate() {
+            for (number, byte) in block.iter_mut().zip(bytes) {
                 *number = f32::from(byte.cast_signed());
             }
-            let count = bytes.len() / self.inputs;
-            let weights = block.slice_axis(Axis(0), Slice::from(..count));
-            let mut columns = found.slice_axis_mut(Axis(1), Slice::from(at * BLOCK..at * BLOCK + count));
-            general_mat_mul(1.0, rows, &weights.t(), 0.0, &mut columns);
-        }
-        for row in found.rows_mut() {
-            ndarray::Zip::from(row)
-                .and(&self.scales)
-                .and(&self.bias)
-                .for_each(|value, scale, bias| *value = *value * scale + bias);
+            let columns = at * OUTPUTS..(at + 1) * OUTPUTS;
+            for (rows, found) in self.rows.chunks(ROWS * inputs).zip(found.chunks_mut(ROWS * outputs)) {
+                let sums = products(simd, rows, &block, *inputs);
+                for (sums, found) in sums.iter().zip(found.chunks_exact_mut(outputs)) {
+                    let factors = scales[columns.clone()].iter().zip(&bias[columns.clone()]);
+                    for ((found, sum), (scale, bias)) in found[columns.clone()].iter_mut().zip(sums).zip(factors) {
+                        *found = simd.reduce_sum_f32s(*sum) * scale + bias;
+                    }
+                }
+            }
         }
         found
     }
 }
 
+/// Multiplies up to `ROWS` rows with `OUTPUTS` rows of weights. In place of missing rows, the last one is used again.
+#[inline(always)]
+fn products<S: Simd>(simd: S, rows: &[f32], block: &[f32], inputs: usize) -> [[S::f32s; OUTPUTS]; ROWS] {
+    let last = rows.len() / inputs - 1;
+    let rows: [&[S::f32s]; ROWS] = std::array::from_fn(|at| lanes::<S>(&rows[at.min(last) * inputs..][..inputs]));
+    let block: [&[S::f32s]; OUTPUTS] = std::array::from_fn(|at| lanes::<S>(&block[at * inputs..][..inputs]));
+    let mut sums = [[simd.splat_f32s(0.0); OUTPUTS]; ROWS];
+    for at in 0..inputs / S::F32_LANES {
+        let values = rows.map(|row| row[at]);
+        for (output, weights) in block.iter().enumerate() {
+            for (sums, value) in sums.iter_mut().zip(values) {
+                sums[output] = simd.mul_add_e_f32s(value, weights[at], sums[output]);
+            }
+        }
+    }
+    sums
+}
+
+/// Returns the numbers as vectors. Their count must be a multiple of every processor's vector length.
+#[inline(always)]
+fn lanes<S: Simd>(numbers: &[f32]) -> &[S::f32s] {
+    let (vectors, rest) = S::as_simd_f32s(numbers);
+    debug_assert!(rest.is_empty(), "{} numbers are no multiple of {}", numbers.len(), S::F32_LANES);
+    vectors
+}
+
 #[cfg(test)]
 mod tests {
+    use pulp::{Arch, Scalar};
+
     use super::*;
 
-    #[test]
-    fn a_layer_is_its_weights_times_their_scales_and_the_bias() {
-        // Three outputs with scales 1, 2 and 4 and biases 0, 1 and 0; two inputs.
-        static BYTES: &[u8] =
-            &[0, 0, 128, 63, 0, 0, 0, 64, 0, 0, 128, 64, 0, 0, 0, 0, 0, 0, 128, 63, 0, 0, 0, 0, 1, 127, 2, 0, 255, 128];
-        let mut reader = WeightReader::new(BYTES);
-        let layer = reader.dense(2, 3);
+    const INPUTS: usize = 16;
+    const OUTPUTS_OF_TEST: usize = 2 * OUTPUTS;
+
+    /// The layer whose output `o` has the scale `o`, the bias 1 and the weights `o - 5`.
+    fn layer() -> DenseLayer {
+        let numbers = |of: fn(u8) -> f32| (0..8).map(of);
+        let mut bytes: Vec<u8> = numbers(f32::from).chain(numbers(|_| 1.0)).flat_map(f32::to_le_bytes).collect();
+        bytes.extend((-5..3_i8).flat_map(|weight| [weight.cast_unsigned(); INPUTS]));
+        let mut reader = WeightReader::new(bytes.leak());
+        let layer = reader.dense(INPUTS, OUTPUTS_OF_TEST);
         assert!(reader.is_empty());
-        let found = layer.apply(&ndarray::array![[2.0, 0.5], [0.0, 1.0]]);
-        assert_eq!(found, ndarray::array![[65.5, 9.0, -264.0], [127.0, 1.0, -512.0]]);
+        layer
     }
 
     #[test]
-    fn outputs_beyond_one_block_are_in_their_places() {
-        static WEIGHTS: [u8; 2 * 4 * (BLOCK + 3) + BLOCK + 3] = {
-            let mut bytes = [0; 2 * 4 * (BLOCK + 3) + BLOCK + 3];
-            let mut at = 0;
-            while at < BLOCK + 3 {
-                // The scale 1.0 and the weight 1.
-                bytes[at * 4 + 2] = 128;
-                bytes[at * 4 + 3] = 63;
-                bytes[2 * 4 * (BLOCK + 3) + at] = 1;
-                at += 1;
-            }
-            bytes
-        };
-        let layer = WeightReader::new(&WEIGHTS).dense(1, BLOCK + 3);
-        assert_eq!(layer.apply(&ndarray::array![[3.0]]), Array2::from_elem((1, BLOCK + 3), 3.0));
+    fn a_layer_is_its_weights_times_their_scales_and_the_bias() {
+        let layer = layer();
+        for count in 1_u8..=7 {
+            let rows: Vec<f32> = (1..=count).flat_map(|row| [f32::from(row); INPUTS]).collect();
+            let expected: Vec<f32> = (1..=count)
+                .flat_map(|row| (0_u8..8).map(move |output| (row, output)))
+                .map(|(row, output)| 16.0 * f32::from(row) * (f32::from(output) - 5.0) * f32::from(output) + 1.0)
+                .collect();
+            assert_eq!(Arch::new().dispatch(DenseProduct { layer: &layer, rows: &rows }), expected, "{count} rows");
+            assert_eq!(layer.apply(Scalar, &rows), expected, "{count} rows without vector instructions");
+        }
     }
 }
