@@ -182,7 +182,8 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         LogFormatArgument::Text => LogFormat::Text,
         LogFormatArgument::Json => LogFormat::Json,
     });
-    log::start(common.log.as_deref(), format, if serves { "info" } else { "error" })?;
+    let is_serve = matches!(command, CliCommand::Serve(_));
+    log::start(common.log.as_deref(), format, if serves { "info" } else { "error" }, is_serve)?;
     if serves {
         hikite_upstream::raise_file_limit();
     }

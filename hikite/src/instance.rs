@@ -27,8 +27,8 @@ use crate::{reload, report, token};
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) app: Arc<App>,
-    runtime: Arc<Runtime>,
-    stopping: CancellationToken,
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) stopping: CancellationToken,
     stopped: CancellationToken,
     telemetry: TelemetryExporter,
     tasks: TaskTracker,

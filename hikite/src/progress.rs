@@ -1,15 +1,25 @@
 //! Progress of long operations: bars on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use hikite_core::catalog::Module;
+use hikite_core::source::SourceState;
 use hikite_gateway::Gateway;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
 use crate::cli::note;
+
+/// The lines of this process that change. There is one terminal, so there is one list of them.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+
+/// Writes to the terminal above the lines that change.
+pub(crate) fn above<T>(write: impl FnOnce() -> T) -> T {
+    BARS.suspend(write)
+}
 
 /// Waits until every module has returned its lists or failed, and shows the progress.
 pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
@@ -18,8 +28,7 @@ pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
     if missing.is_empty() {
         return;
     }
-    let bars = MultiProgress::new();
-    let waits = missing.iter().map(|module| wait(module, &bars, limit));
+    let waits = missing.iter().map(|module| wait(module, limit));
     join_all(waits).await;
     gateway.lookup().wait_for_lists(Duration::ZERO, |_| true).await;
 }
@@ -103,28 +112,38 @@ async fn wait_for_list(module: &Module, limit: Duration) {
     }
 }
 
-async fn wait(module: &Module, bars: &MultiProgress, limit: Duration) {
+async fn wait(module: &Module, limit: Duration) {
     let started = Instant::now();
     let bar = std::io::stderr().is_terminal().then(|| {
-        let bar = bars.add(ProgressBar::new_spinner());
+        let bar = BARS.add(ProgressBar::new_spinner());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}: {msg} ({elapsed})") {
-            bar.set_style(style);
+            // The last sign stays when the server is known.
+            bar.set_style(style.tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏·"));
         }
         bar.set_prefix(module.name.to_string());
-        bar.set_message("connecting");
+        bar.set_message("starting");
         bar.enable_steady_tick(Duration::from_millis(100));
         bar
     });
     wait_for_list(module, limit).await;
-    let outcome = match (module.source.listing(), module.source.state()) {
+    let outcome = outcome(module);
+    match bar {
+        Some(bar) => bar.finish_with_message(outcome),
+        None => note(&format!("{}: {outcome} ({:.1} s)", module.name, started.elapsed().as_secs_f64())),
+    }
+}
+
+/// Tells what came of a start.
+fn outcome(module: &Module) -> String {
+    match (module.source.listing(), module.source.state()) {
+        (_, SourceState::NeedsLogin { .. }) => {
+            let hint = module.source.login_hint().unwrap_or_default();
+            format!("needs a login. {hint}").trim_end().to_owned()
+        }
         (Some(listing), _) => format!("{} tools", listing.tools.len()),
         (None, state) => match state.trouble() {
             Some(trouble) => format!("failed: {trouble}"),
             None => "still starting".to_owned(),
         },
-    };
-    match bar {
-        Some(bar) => bar.finish_with_message(outcome),
-        None => note(&format!("{}: {outcome} ({:.1} s)", module.name, started.elapsed().as_secs_f64())),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hikite_core::source::SourceState;
 use hikite_core::view::View;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -43,17 +44,44 @@ fn catalog(view: &View) {
             tracing::warn!("the category `{}` is waiting for the tools of {servers}", category.rule.name);
         }
     }
-    let categories = view.categories().len();
-    let known = view.modules().iter().filter(|module| module.listing.is_some()).count();
+    let CatalogCounts { modules, usable, unconnected, .. } = CatalogCounts::of(view);
     tracing::info!(
-        servers = view.modules().len(),
-        answering = known,
-        categories,
+        servers = modules,
+        usable,
+        unconnected,
+        categories = view.categories().len(),
         tools,
         disabled = tools - enabled,
         unresolved,
         "the catalog is built"
     );
+}
+
+/// Counts of servers and services for a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CatalogCounts {
+    pub(crate) modules: usize,
+    /// Those whose tools can be called.
+    pub(crate) usable: usize,
+    /// Those that need an account first.
+    pub(crate) unconnected: usize,
+    /// Enabled tools of the usable ones.
+    pub(crate) tools: usize,
+}
+
+impl CatalogCounts {
+    pub(crate) fn of(view: &View) -> Self {
+        let mut counts = Self { modules: view.modules().len(), ..Self::default() };
+        for module in view.modules() {
+            if matches!(module.source.state(), SourceState::NeedsLogin { .. }) {
+                counts.unconnected += 1;
+            } else if module.listing.is_some() {
+                counts.usable += 1;
+                counts.tools += module.tools.iter().filter(|tool| tool.is_enabled()).count();
+            }
+        }
+        counts
+    }
 }
 
 /// Connection snippets for common clients.

@@ -1,13 +1,17 @@
 //! `hikite doctor`: checks everything an installation needs, and says how to fix what is wrong.
 
 mod audit;
+mod permissions;
+mod port;
+mod program;
 mod vault;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use hikite_config::{AuthSection, Config, VaultSection};
+use hikite_config::{AuthSection, Config, ServerConfig, TransportConfig, VaultSection};
 use hikite_core::catalog::Module;
 use hikite_core::listing::SanitizedItem;
 use hikite_core::source::SourceState;
@@ -17,7 +21,6 @@ use hikite_gateway::machine_clock;
 use hikite_modules::Service;
 use hikite_store::{ClockJump, NEWEST, Store, StoreUrl};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use super::{GlobalArgs, print, program};
 use crate::runtime::Runtime;
@@ -28,6 +31,12 @@ pub(crate) struct Doctor {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Fix what is safe to fix: permissions of files with secrets
+    #[arg(long)]
+    fix: bool,
+    /// The time that servers have to start, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 3)]
+    wait: u64,
 }
 
 /// The result of one check.
@@ -63,10 +72,11 @@ impl Doctor {
                 findings.extend(
                     exposure::check(&config).err().map(|wrong| DoctorFinding::bad("listen", wrong.to_string(), None)),
                 );
-                findings.push(port_finding(&config).await);
+                findings.extend(permissions::findings(&config, self.fix));
+                findings.push(port::finding(&config).await);
                 findings.extend(module_findings(&config));
                 let config = if is_bad { with_memory_store(config) } else { config };
-                findings.extend(upstream_findings(&config).await?);
+                findings.extend(upstream_findings(&config, Duration::from_secs(self.wait)).await?);
             }
             Err(error) => findings.push(DoctorFinding::bad("config", format!("{error:#}"), None)),
         }
@@ -159,21 +169,6 @@ fn clock_finding(jump: ClockJump) -> DoctorFinding {
     }
 }
 
-async fn port_finding(config: &Config) -> DoctorFinding {
-    let listen = config.server.listen;
-    match TcpListener::bind(listen).await {
-        Ok(_) => DoctorFinding::good("listen", format!("{listen} is free")),
-        Err(error) => DoctorFinding {
-            what: "listen".into(),
-            level: FindingLevel::Warning,
-            text: format!("{listen}: {error}"),
-            hint: Some(
-                "This is fine if hikite is running there. Otherwise choose another address with `--listen`.".into(),
-            ),
-        },
-    }
-}
-
 /// Reports invalid modules and accounts that no module uses.
 fn module_findings(config: &Config) -> Vec<DoctorFinding> {
     let settings = services::settings(Some(config));
@@ -204,9 +199,9 @@ fn module_findings(config: &Config) -> Vec<DoctorFinding> {
     findings
 }
 
-async fn upstream_findings(config: &Config) -> Result<Vec<DoctorFinding>> {
+async fn upstream_findings(config: &Config, wait: Duration) -> Result<Vec<DoctorFinding>> {
     let runtime = Runtime::start(config, program()?).await?;
-    progress::wait_for_all(&runtime.gateway, runtime.limits.start_timeout).await;
+    progress::wait_for_all(&runtime.gateway, wait.min(runtime.limits.start_timeout)).await;
     let view = runtime.gateway.catalogs().owner_view();
     let mut findings = Vec::new();
     for module in view.modules() {
@@ -224,12 +219,9 @@ async fn upstream_findings(config: &Config) -> Result<Vec<DoctorFinding>> {
             (Some(listing), _) => {
                 findings.push(DoctorFinding::good(&what, format!("{} tools", listing.tools.len())));
             }
-            (None, state) => {
-                let reason = state.trouble().unwrap_or_else(|| state.word().to_owned());
-                let stderr = runtime.stderr_of(&module.name);
-                let tail = stderr.iter().rev().take(5).rev().cloned().collect::<Vec<_>>().join("\n    ");
-                let hint = (!tail.is_empty()).then(|| format!("Its stderr ends with:\n    {tail}"));
-                findings.push(DoctorFinding::bad(&what, reason, hint));
+            (None, _) => {
+                let server = config.servers.iter().find(|server| server.name == module.name);
+                findings.push(failed_server(&what, module, server, &runtime.stderr_of(&module.name), wait));
             }
         }
         for name in &module.unresolved {
@@ -246,6 +238,41 @@ async fn upstream_findings(config: &Config) -> Result<Vec<DoctorFinding>> {
     }
     runtime.stop().await;
     Ok(findings)
+}
+
+const SLOW_START: &str =
+    "The first start of `npx` or `uvx` downloads packages: give it time with `hikite doctor --wait 60`.";
+
+/// Explains why a server has no tools: its program is missing, it is slow, or it failed by itself.
+fn failed_server(
+    what: &str,
+    module: &Module,
+    server: Option<&ServerConfig>,
+    stderr: &[String],
+    wait: Duration,
+) -> DoctorFinding {
+    if let Some(TransportConfig::Stdio { command, env, .. }) = server.map(|server| &server.transport) {
+        let path = env.iter().find(|(name, _)| *name == "PATH").map(|(_, path)| path.expose());
+        if let Some(hint) = program::missing(command, path) {
+            return DoctorFinding::bad(what, format!("its program `{command}` is not installed"), Some(hint));
+        }
+    }
+    let tail = stderr.iter().rev().take(5).rev().cloned().collect::<Vec<_>>().join("\n    ");
+    let tail = (!tail.is_empty()).then(|| format!("Its stderr ends with:\n    {tail}"));
+    let url = module.source.place().text("url");
+    match module.source.state().trouble() {
+        Some(reason) => DoctorFinding::bad(what, reason, tail.or_else(|| url.as_deref().map(check_url))),
+        None => DoctorFinding {
+            what: what.into(),
+            level: FindingLevel::Warning,
+            text: format!("is still starting after {} s", wait.as_secs()),
+            hint: tail.or_else(|| Some(SLOW_START.into())),
+        },
+    }
+}
+
+fn check_url(url: &str) -> String {
+    format!("Check that the server runs and that its `url` is right: `curl -i {url}` shows what answers there.")
 }
 
 /// Reports tools that wait for approval.

@@ -1,5 +1,6 @@
 //! `hikite serve`: serves MCP over HTTP until a signal stops it.
 
+mod greeting;
 mod start;
 
 use std::io::IsTerminal;
@@ -14,7 +15,7 @@ use tokio::net::TcpListener;
 
 use super::{GlobalArgs, note, program};
 use crate::instance::{ConfigOverrides, settings};
-use crate::{exposure, report};
+use crate::{exposure, log, report};
 
 const MOST_THREADS: usize = 1024;
 /// Placeholder for the local token where it would be logged.
@@ -81,13 +82,21 @@ hint: Another program may use the port. Choose another address with `--listen`."
             return Ok(ExitCode::SUCCESS);
         };
         tracing::info!("listening on {scheme}://{address}");
+        let setup_link = match &base {
+            Some(base) => running.setup_link(base).await?,
+            None => None,
+        };
+        if log::is_calm() {
+            let serve = hikite_server::serve(listener, Arc::clone(&running.app));
+            let greet = greeting::show(common, &config, &running, setup_link.as_deref());
+            tokio::join!(serve, running.stopping.run_until_cancelled(greet));
+            return Ok(running.stop().await);
+        }
         note(&snippets.text());
         if snippets.token.as_deref() == Some(LOCAL_TOKEN) {
             note("The local token is not written to a log: see `hikite token show`.\n");
         }
-        if let Some(base) = base
-            && let Some(link) = running.setup_link(&base).await?
-        {
+        if let Some(link) = setup_link {
             note(&format!("Nobody can log in yet. Open this address within a day to become the owner:\n\n  {link}\n"));
         }
         hikite_server::serve(listener, Arc::clone(&running.app)).await;

@@ -1,5 +1,7 @@
-//! Formats one log line, as text or as one flat JSON object. A line written while a request is served carries the
-//! request id, and the trace id if there is one.
+//! Formats one log line: as text, as one flat JSON object, or for a person at a terminal. A line written while a request
+//! is served carries the request id, and the trace id if there is one.
+
+mod calm;
 
 use std::fmt::{self, Debug};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +24,8 @@ pub(super) fn set_format(format: LogFormat) {
     JSON.store(format == LogFormat::Json, Ordering::Relaxed);
 }
 
+pub(super) use calm::{is_calm, set_calm};
+
 #[derive(Debug)]
 pub(super) struct LogLineFormat;
 
@@ -33,6 +37,9 @@ where
     fn format_event(&self, ctx: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         if JSON.load(Ordering::Relaxed) {
             return json(out, event);
+        }
+        if is_calm() {
+            return calm::line(ctx, out, event);
         }
         let (dim, plain) = if out.has_ansi_escapes() { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
         let level = *event.metadata().level();

@@ -138,7 +138,7 @@ async fn no_secret_is_left_behind_anywhere() {
         &["config", "show"],
         &["audit", "export"],
         &["store", "check"],
-        &["doctor"],
+        &["doctor", "--wait", "120"],
         &["--log", "trace", "tools", "list"],
     ] {
         // Also without the key that it needs: that output is searched, too.

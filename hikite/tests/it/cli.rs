@@ -138,11 +138,11 @@ async fn a_program_started_for_one_command_ends_with_it() {
 #[tokio::test]
 async fn the_doctor_says_what_is_well_and_what_to_do_about_the_rest() {
     let terminal = CliFolder::open().await;
-    let run = terminal.run(&["doctor"]).await;
+    let run = terminal.run(&["doctor", "--wait", "120"]).await;
     assert_eq!(run.code, Some(1));
     let folder = terminal.folder.path().display().to_string();
     insta::assert_snapshot!(run.stdout.replace(&folder, "DIR"));
-    let findings = run_json(&terminal.run(&["doctor", "--json"]).await);
+    let findings = run_json(&terminal.run(&["doctor", "--json", "--wait", "120"]).await);
     let levels: Vec<&str> =
         findings.as_array().expect("findings").iter().filter_map(|finding| finding["level"].as_str()).collect();
     assert_eq!(levels, ["ok", "ok", "ok", "ok", "ok", "ok", "ok", "error", "warning"]);

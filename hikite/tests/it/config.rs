@@ -131,7 +131,9 @@ async fn start_up_tells_the_counts_the_doubts_and_how_to_connect() {
         "categories": { "c": { "description": "d", "server": "up", "tools": tools }, "d": { "description": "d", "server": "down" } } });
     let gateway = configured(config).await;
     gateway
-        .wait_for_stderr("the catalog is built servers=2 answering=1 categories=2 tools=33 disabled=1 unresolved=2")
+        .wait_for_stderr(
+            "the catalog is built servers=2 usable=1 unconnected=0 categories=2 tools=33 disabled=1 unresolved=2",
+        )
         .await;
     gateway.wait_for_stderr("the category `c` contains `no_such_tool`, which up does not have").await;
     gateway.wait_for_stderr("the category `c` contains `neither`, which up does not have").await;

@@ -164,7 +164,7 @@ async fn which_durability_runs_is_shown() {
         let gateway = configured(json!({ "audit": { "durability": durability } })).await;
         let audit = get(&gateway, "/v1/status").await.value()["audit"].clone();
         assert_eq!((&audit["durability"], &audit["accepts"]), (&json!(durability), &json!(true)));
-        let doctor = gateway.run(&["doctor"]).await;
+        let doctor = gateway.run(&["doctor", "--wait", "120"]).await;
         assert!(doctor.stdout.contains(&format!("durability `{durability}`")), "{}", doctor.stdout);
     }
 }
@@ -288,7 +288,7 @@ async fn a_log_damaged_in_the_middle_is_reported() {
     let verified = gateway.run(&["audit", "verify"]).await;
     assert_eq!(verified.code, Some(1));
     assert!(verified.stdout.contains("are lost") && verified.stdout.contains("hint: "), "{}", verified.stdout);
-    let doctor = gateway.run(&["doctor"]).await;
+    let doctor = gateway.run(&["doctor", "--wait", "120"]).await;
     assert!(doctor.stdout.contains("are lost") && doctor.code == Some(1), "{}", doctor.stdout);
     // An administrator acknowledged it.
     fs::remove_file(log.with_file_name("hikite.db.damage")).expect("the findings");

@@ -81,7 +81,7 @@ async fn modules_are_listed_with_what_is_wrong_with_them() {
     assert_eq!(listed[5]["faults"][0]["at"], "tools.list_things.risk");
     let run = terminal.run(&["module", "list", "notoin"]).await;
     assert_eq!(run.stderr, "error: There is no module `notoin`.\nhint: Did you mean `notion`?\n");
-    let run = terminal.run(&["doctor"]).await;
+    let run = terminal.run(&["doctor", "--wait", "120"]).await;
     assert!(run.stdout.contains("error   module: "), "{}", run.stdout);
     assert!(run.stdout.contains("wrong.yaml: tools.list_things.risk: expected one of"), "{}", run.stdout);
     let unused = "warning provider shopp: no module uses this account";

@@ -171,7 +171,7 @@ async fn a_change_is_shown_and_approved_at_the_terminal_and_outlives_a_restart()
     ] {
         assert!(show.stdout.contains(line), "{}", show.stdout);
     }
-    let doctor = gateway.run(&["doctor"]).await;
+    let doctor = gateway.run(&["doctor", "--wait", "120"]).await;
     assert!(doctor.stdout.contains("held back until approved: echo"), "{}", doctor.stdout);
     let wrong = gateway.run(&["pin", "approve", "a:echo", "--hash", "00"]).await;
     assert_eq!(wrong.code, Some(1), "{}", wrong.stderr);
@@ -227,6 +227,6 @@ async fn what_nobody_sees_is_taken_out_and_told_and_is_no_change() {
     assert_eq!(client.raw_result("tools/list", json!({})).await, before);
     assert!(echoes(&gateway).await);
     assert_eq!(pins(&gateway, "?state=ok").await.len(), 33);
-    let doctor = gateway.run(&["doctor"]).await;
+    let doctor = gateway.run(&["doctor", "--wait", "120"]).await;
     assert!(doctor.stdout.contains("4 invisible characters: tool echo is shown without them"), "{}", doctor.stdout);
 }

@@ -279,7 +279,7 @@ async fn a_store_that_cannot_be_used_ends_the_start_and_the_doctor_names_it() {
         let said = format!("error: the store sqlite:{}/broken.db is damaged", folder.path().display());
         assert!(run.stderr.contains(&said) && run.stderr.contains("\nhint: Stop hikite"), "{}", run.stderr);
     }
-    let doctor = PROGRAMS.run(folder.path(), &["doctor", "--json"]).await;
+    let doctor = PROGRAMS.run(folder.path(), &["doctor", "--json", "--wait", "120"]).await;
     let findings: Value = serde_json::from_str(&doctor.stdout).expect("JSON");
     let level = |what: &str| {
         let found = findings.as_array().expect("findings").iter().find(|finding| finding["what"] == what);

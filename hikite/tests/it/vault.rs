@@ -130,7 +130,7 @@ async fn a_secret_is_nowhere_but_in_the_request_it_is_for() {
         &["vault", "status", "--json"],
         &["vault", "check", "--json"],
         &["config", "show"],
-        &["doctor"],
+        &["doctor", "--wait", "120"],
         &["audit", "export"],
     ] {
         let run = gateway.run(arguments).await;
