@@ -32,7 +32,8 @@ pub(crate) fn file(check: &mut ConfigChecker<'_, '_>, file: &ConfigFile) -> Conf
     let raw_servers = file.mcp_servers.clone().unwrap_or_default();
     let (servers, disabled) = upstream::check(check, &ConfigPath::ROOT.key("mcpServers"), &raw_servers, pins);
     let raw_categories = file.categories.clone().unwrap_or_default();
-    let names = category::ServerNames { all: server_names(check), disabled: &disabled };
+    let server_names = server_names(check);
+    let names = category::ServerNames { all: server_names.clone(), disabled: &disabled };
     let categories = category::check(check, &ConfigPath::ROOT.key("categories"), &raw_categories, &names);
     let server = file.server.clone().unwrap_or_default();
     let (raw_store, store_path) = (file.store.clone().unwrap_or_default(), ConfigPath::ROOT.key("store"));
@@ -42,6 +43,8 @@ pub(crate) fn file(check: &mut ConfigChecker<'_, '_>, file: &ConfigFile) -> Conf
         server: server::check(check, &ConfigPath::ROOT.key("server"), &server, !categories.is_empty()),
         servers,
         disabled,
+        server_names,
+        invalid: Vec::new(),
         categories,
         tools: tool::check(check, &ConfigPath::ROOT.key("tools"), &file.tools.clone().unwrap_or_default()),
         projects: project::check(check, &ConfigPath::ROOT.key("projects"), &file.projects.clone().unwrap_or_default()),

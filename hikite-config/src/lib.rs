@@ -1,6 +1,6 @@
 //! The configuration: one JSONC file, parsed, validated against its schema and checked as a whole. Loading depends
 //! only on the text and `ConfigEnvironment`, so that a reload is the same call again. All problems are reported at once, each
-//! with its line, path and fix; an invalid file is never partly accepted.
+//! with its line, path and fix. An invalid server, provider or service is left out; any other fault rejects the file.
 
 mod access;
 mod audit;
@@ -9,10 +9,12 @@ mod category;
 mod check;
 mod checker;
 mod cors;
+pub mod edit;
 mod egress;
 mod expand;
 mod file;
 pub mod import;
+mod invalid_entry;
 mod issuer;
 pub mod jsonc;
 mod limits;
@@ -68,6 +70,7 @@ pub use checker::ConfigEnvironment;
 pub use cors::Cors;
 pub use egress::EgressSection;
 pub use file::schema;
+pub use invalid_entry::{EntryId, EntryKind, InvalidEntry};
 pub use location::known_locations;
 pub use merge::{MergedConfig, merge};
 pub use modules::ModulesSection;
@@ -96,6 +99,10 @@ pub struct Config {
     pub servers: Vec<ServerConfig>,
     /// Names of disabled servers. Categories may name them: they count as servers that are not running.
     pub disabled: Vec<Arc<str>>,
+    /// Names of all servers of the file, in its order.
+    pub server_names: Vec<Arc<str>>,
+    /// Servers, providers and services that are left out because they are invalid.
+    pub invalid: Vec<InvalidEntry>,
     pub categories: Vec<Arc<CategoryRule>>,
     /// Tools described in the file.
     pub tools: Vec<ToolConfig>,
@@ -132,7 +139,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the file that `find` returns, or the defaults if there is none.
+    /// Reads the file that `find` returns, or the defaults if there is none. Invalid entries are left out.
     pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, Problems> {
         let read = |path: &Path| std::fs::read_to_string(path);
         let environment = ConfigEnvironment { env, read: &read };
@@ -143,12 +150,19 @@ impl Config {
             let hint = "Check `--config` and `HIKITE_CONFIG`.";
             Problems::whole(&path.display().to_string(), format!("cannot be read: {error}"), Some(hint))
         })?;
-        let config = Self::parse(&text, &path, environment)?;
+        let config = Self::parse_valid_entries(&text, &path, environment)?;
         Ok(Self { file: Some(path), ..config })
     }
 
-    /// Parses a config. `path` names the file in messages; relative paths start at its folder.
+    /// Parses a config without faults. `path` names the file in messages; relative paths start at its folder.
     pub fn parse(text: &str, path: &Path, environment: ConfigEnvironment<'_>) -> Result<Self, Problems> {
+        let config = Self::parse_valid_entries(text, path, environment)?;
+        config.check_entries()?;
+        Ok(config)
+    }
+
+    /// Parses a config and leaves out invalid servers, providers and services, which `invalid` then names.
+    pub fn parse_valid_entries(text: &str, path: &Path, environment: ConfigEnvironment<'_>) -> Result<Self, Problems> {
         let name = path.display().to_string();
         let tree = jsonc::parse(text).map_err(|error| Problems::syntax(&name, text, &error))?;
         let mut report = problem::ProblemCollector::new(&name, text, &tree);
@@ -164,7 +178,8 @@ impl Config {
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut checker = checker::ConfigChecker { report: &mut report, environment, folder };
         let config = check::file(&mut checker, &file);
-        Ok(Self { warnings: report.finish()?, ..config })
+        let (warnings, invalid) = report.finish()?;
+        Ok(Self { warnings, ..config.without(invalid) })
     }
 
     /// Returns the configured store, or a SQLite file in the data folder, which a flag may override.

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::checker::ConfigChecker;
+use super::invalid_entry::{EntryId, EntryKind};
 use super::position::ConfigPath;
 
 /// The services that come with hikite, and those of the owner's own module files.
@@ -57,7 +58,9 @@ pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, ra
                 let hint = did_you_mean(name, all());
                 let known = all().collect::<Vec<_>>().join(", ");
                 let hint = hint.unwrap_or_else(|| format!("Available services: {known}."));
-                check.fail::<()>(&path.key("builtin").index(place), format!("there is no service `{name}`"), hint);
+                let id = EntryId { kind: EntryKind::Service, name: name.as_str().into() };
+                let message = format!("there is no service `{name}`");
+                check.report.error_of(id, &path.key("builtin").index(place), message, hint);
             }
             all().filter(|known| names.iter().any(|name| name == known)).collect()
         }

@@ -40,6 +40,17 @@ impl ConfigPath<'_> {
         self.parent
     }
 
+    /// Returns the names of the first two steps: a section and an entry in it.
+    pub(crate) fn entry(&self) -> Option<(&str, &str)> {
+        let parent = self.parent?;
+        match (parent.step, self.step) {
+            (ConfigPathStep::Key(section), ConfigPathStep::Key(name)) if parent.parent?.parent.is_none() => {
+                Some((section, name))
+            }
+            _ => parent.entry(),
+        }
+    }
+
     /// Returns the path of the enclosing object.
     pub(crate) fn owner(&self) -> Option<&ConfigPath<'_>> {
         match self.step {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use super::invalid_entry::{EntryId, InvalidEntry};
 use super::jsonc::{JsoncNode, SyntaxError};
 use super::position::{ConfigPath, LineIndex, TextPosition};
 
@@ -13,6 +14,8 @@ pub struct Problem {
     pub path: String,
     pub message: String,
     pub hint: Option<String>,
+    /// The server, provider or service that alone is invalid because of this.
+    pub entry: Option<EntryId>,
 }
 
 /// The errors of a rejected file, displayed as `error: file:line:column: path: message` and `hint: …` lines.
@@ -28,7 +31,7 @@ impl Problems {
     /// Creates a problem of the file as a whole.
     pub fn whole(file: &str, message: impl Into<String>, hint: Option<&str>) -> Self {
         let message = message.into();
-        let problem = Problem { place: None, path: String::new(), message, hint: hint.map(Into::into) };
+        let problem = Problem { place: None, path: String::new(), message, hint: hint.map(Into::into), entry: None };
         Self { file: file.into(), errors: vec![problem], warnings: Vec::new() }
     }
 
@@ -36,6 +39,15 @@ impl Problems {
         let mut problems = Self::whole(file, error.message.as_str(), error.hint);
         problems.errors[0].place = Some(TextPosition::of(text, error.at));
         problems
+    }
+
+    /// Returns all problems with their hints in one line.
+    pub fn summary(&self) -> String {
+        let with_hint = |problem: &Problem| match &problem.hint {
+            Some(hint) => format!("{}. {hint}", problem.line(&self.file)),
+            None => problem.line(&self.file),
+        };
+        self.errors.iter().map(with_hint).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -94,18 +106,23 @@ impl<'a> ProblemCollector<'a> {
 
     /// Reports an error in the value at `path`.
     pub(crate) fn error(&mut self, path: &ConfigPath<'_>, message: impl Into<String>, hint: Option<String>) {
-        self.push(path, path.value_at(self.tree), message.into(), hint);
+        self.push(path, path.value_at(self.tree), message.into(), hint, EntryId::of(path));
     }
 
     /// Reports an error in the name at `path`, not in its value.
     pub(crate) fn error_in_name(&mut self, path: &ConfigPath<'_>, message: impl Into<String>, hint: Option<String>) {
-        self.push(path, path.key_at(self.tree), message.into(), hint);
+        self.push(path, path.key_at(self.tree), message.into(), hint, EntryId::of(path));
+    }
+
+    /// Reports an error in the value at `path` that makes only `entry` invalid.
+    pub(crate) fn error_of(&mut self, entry: EntryId, path: &ConfigPath<'_>, message: String, hint: String) {
+        self.push(path, path.value_at(self.tree), message, Some(hint), Some(entry));
     }
 
     /// Reports something missing, unless an error in the same object may be its cause.
     pub(crate) fn missing(&mut self, path: &ConfigPath<'_>, message: impl Into<String>, hint: Option<String>) {
         if !self.paths_with_errors.contains(&path.to_string()) {
-            self.push(path, path.key_at(self.tree), message.into(), hint);
+            self.push(path, path.key_at(self.tree), message.into(), hint, EntryId::of(path));
         }
     }
 
@@ -128,22 +145,29 @@ impl<'a> ProblemCollector<'a> {
         self.tree
     }
 
-    /// Returns the warnings, or all problems if there is an error.
-    pub(crate) fn finish(mut self) -> Result<Vec<String>, Problems> {
+    /// Returns the warnings and the invalid entries, or all problems if one of them belongs to no entry.
+    pub(crate) fn finish(mut self) -> Result<(Vec<String>, Vec<InvalidEntry>), Problems> {
         self.errors.sort_by_key(|problem| problem.place);
         self.warnings.sort_by_key(|(place, _)| *place);
         let warnings: Vec<String> = self.warnings.into_iter().map(|(_, warning)| warning).collect();
-        if self.errors.is_empty() {
-            return Ok(warnings);
-        }
         if self.more > 0 {
             let message = format!("and {} more", self.more);
-            self.errors.push(Problem { place: None, path: String::new(), message, hint: None });
+            self.errors.push(Problem { place: None, path: String::new(), message, hint: None, entry: None });
         }
-        Err(Problems { file: self.file.into(), errors: self.errors, warnings })
+        match InvalidEntry::group(self.file, &self.errors) {
+            Some(invalid) => Ok((warnings, invalid)),
+            None => Err(Problems { file: self.file.into(), errors: self.errors, warnings }),
+        }
     }
 
-    fn push(&mut self, path: &ConfigPath<'_>, at: usize, message: String, hint: Option<String>) {
+    fn push(
+        &mut self,
+        path: &ConfigPath<'_>,
+        at: usize,
+        message: String,
+        hint: Option<String>,
+        entry: Option<EntryId>,
+    ) {
         if self.is_full() {
             self.more += 1;
             return;
@@ -151,6 +175,6 @@ impl<'a> ProblemCollector<'a> {
         let place = Some(self.lines.place(at));
         let around = [path.parent(), path.owner()];
         self.paths_with_errors.extend(around.into_iter().flatten().map(ToString::to_string));
-        self.errors.push(Problem { place, path: path.to_string(), message, hint });
+        self.errors.push(Problem { place, path: path.to_string(), message, hint, entry });
     }
 }

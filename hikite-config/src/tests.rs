@@ -9,6 +9,7 @@ use hikite_core::rate::Rate;
 use hikite_gateway::Surface;
 
 mod access;
+mod invalid_entry;
 mod project;
 mod tool;
 

@@ -262,6 +262,11 @@ impl AccountStore {
         self.settings.load().public_url.starts_with("https://")
     }
 
+    /// Returns the base URL at which browsers reach hikite.
+    pub fn public_url(&self) -> String {
+        self.settings.load().public_url.clone()
+    }
+
     pub fn secret_store(&self) -> &Arc<SecretStore> {
         &self.secret_store
     }

@@ -245,6 +245,7 @@ impl BaseParts {
             answers: Arc::clone(answers),
             batches: Arc::clone(batches),
             config_error: Mutex::default(),
+            invalid_entries: Mutex::default(),
         };
         let store = StoreSync {
             catalogs: catalogs(),

@@ -1,8 +1,11 @@
 //! Administration of upstream servers and categories at run time, which otherwise come from the config. Implemented
 //! where the config is read; the gateway only knows this trait.
 
+use std::sync::Arc;
+
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
+use hikite_core::login::ModuleLogins;
 use hikite_core::source::BoxFuture;
 
 /// The stored object, and `true` if it is new.
@@ -26,6 +29,9 @@ pub trait ConfigAdmin: Send + Sync + std::fmt::Debug {
     fn put_category<'a>(&'a self, name: &'a str, form: &'a Object) -> BoxFuture<'a, Result<bool, Error>>;
 
     fn remove_category<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Returns the logins of the upstream servers; `None` while hikite stops.
+    fn logins(&self) -> Option<Arc<dyn ModuleLogins>>;
 
     /// Counts the tokens of a text, and returns the name of the vocabulary.
     fn count(&self, text: &str) -> (usize, &'static str);

@@ -1,8 +1,10 @@
 //! Connecting an account in a browser: a page that names the user, the redirect to the provider, and the callback. A
 //! link works only for the user it names, who is logged in, enters the one-time code of the terminal, or, without
-//! OAuth, shows their token. A cookie binds the browser from then on; submitted secrets are never displayed.
+//! OAuth, shows their token. A cookie binds the browser from then on; submitted secrets are never displayed. The
+//! addresses also serve logins to upstream servers, in `server`.
 
 mod page;
+mod server;
 
 use std::sync::Arc;
 
@@ -48,8 +50,12 @@ pub(crate) async fn show(
 ) -> Response {
     let page = ConnectPage(Language::of(&headers));
     let outcome = async {
+        let link = parameter(&uri, "link");
+        if link.is_none() && server::logins_of(&app, &provider).is_some() {
+            return server::show(&app, (page, &provider), &uri, &headers).await;
+        }
         let accounts = accounts(&app)?;
-        if let Some(link) = parameter(&uri, "link") {
+        if let Some(link) = link {
             let waiting = accounts.waiting(&provider, &link).await?;
             return Ok(match opener(&app, &headers, &waiting).await? {
                 Opener::Named => page.question(&waiting, &name(&app, &waiting), None),
@@ -79,8 +85,11 @@ pub(crate) async fn redirect_to_provider(
 ) -> Response {
     let page = ConnectPage(Language::of(&headers));
     let outcome = async {
+        let Some(link) = parameter(&uri, "link") else {
+            let peer = peer.map(|Extension(peer)| peer);
+            return server::begin(&app, (page, &provider), (&uri, &headers, body), peer).await;
+        };
         let accounts = accounts(&app)?;
-        let link = parameter(&uri, "link").ok_or_else(no_link)?;
         let waiting = accounts.waiting(&provider, &link).await?;
         match opener(&app, &headers, &waiting).await? {
             Opener::Named => {}
@@ -114,9 +123,13 @@ pub(crate) async fn redirect_to_provider(
 pub(crate) async fn callback(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
     let page = ConnectPage(Language::of(&headers));
     let outcome = async {
+        let state = parameter(&uri, "state").ok_or_else(no_link)?;
+        if let Some(logins) = server::pending(&app, &state) {
+            return server::finish(&app, page, &*logins, &uri, &headers).await;
+        }
         let accounts = accounts(&app)?;
         let returned = ConnectionCallback {
-            state: parameter(&uri, "state").ok_or_else(no_link)?,
+            state,
             code: parameter(&uri, "code").map(Secret::hidden),
             error: parameter(&uri, "error"),
         };

@@ -123,6 +123,8 @@ enum CliCommand {
     /// Check, back up, restore and migrate the store
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// Log in to a remote server, or connect an account with a service (`account connect`)
+    Login(account::AccountConnectArgs),
     /// List, connect, add and change accounts with services
     #[command(subcommand)]
     Account(account::AccountCommand),
@@ -202,6 +204,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         CliCommand::Pin(pin) => block_on(pin.run(&common)),
         CliCommand::Search(search) => block_on(search.run(&common)),
         CliCommand::Store(store) => block_on(store.run(&common)),
+        CliCommand::Login(login) => block_on(account::connect(login, &common)),
         CliCommand::Account(account) => block_on(account.run(&common)),
         CliCommand::Provider(provider) => block_on(provider.run(&common)),
         CliCommand::Vault(vault) => block_on(vault.run(&common)),
@@ -220,6 +223,9 @@ impl GlobalArgs {
         let mut config = Config::load(self.config.as_deref(), &|name| std::env::var(name).ok())?;
         if self.serves {
             log::follow(&config.telemetry.log);
+        }
+        for entry in &config.invalid {
+            tracing::error!("{entry}");
         }
         for warning in &config.warnings {
             tracing::warn!("{warning}");

@@ -1,5 +1,5 @@
 //! Watches the config file. A valid change takes effect at once and as a whole; an invalid one is logged and changes
-//! nothing.
+//! nothing. An invalid server or provider keeps its previous definition, and the rest of the file takes effect.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -112,6 +112,7 @@ async fn follow_signals(
 /// result.
 fn read(file: &Path, overrides: &ConfigOverrides, before: &Config) -> anyhow::Result<Config> {
     let mut config = overrides.apply(Config::load(Some(file), &|name| std::env::var(name).ok())?);
+    config.keep_previous(before);
     let wanted = (config.server.listen, &config.limits, &config.data);
     if overrides.listen.is_none() && wanted.0 != before.server.listen
         || (wanted.1, wanted.2) != (&before.limits, &before.data)
@@ -143,6 +144,9 @@ fn read(file: &Path, overrides: &ConfigOverrides, before: &Config) -> anyhow::Re
 
 /// Applies the config, and returns `true` if it is in force.
 fn apply(next: &Config, runtime: &Runtime, app: &App) -> bool {
+    for entry in &next.invalid {
+        tracing::error!("{entry}");
+    }
     for warning in &next.warnings {
         tracing::warn!("{warning}");
     }

@@ -49,6 +49,7 @@ use crate::verify::CredentialProber;
 use crate::{search, token, upstream_oauth};
 pub(crate) use server::header_map;
 use server::{kind_of, module, place, throttle, transport};
+pub(crate) use stored::UPSTREAM;
 use stored::{RuntimeConfigAdmin, StoredConfig};
 
 /// At the end: for what is written down beside the audit.
@@ -109,14 +110,15 @@ struct RunningUpstream {
     upstream: Upstream,
     /// The upstream as the gateway holds it; the module is unchanged as long as this pointer is.
     source: Arc<dyn Source>,
-    hash: String,
-    share: ShareMode,
+    server: Arc<ServerConfig>,
     origin: ConfigOrigin,
 }
 
 impl RunningUpstream {
     fn is_unchanged(&self, server: &ServerConfig, origin: ConfigOrigin) -> bool {
-        self.hash == server.definition_hash && self.share == server.share && self.origin == origin
+        self.server.definition_hash == server.definition_hash
+            && self.server.share == server.share
+            && self.origin == origin
     }
 }
 
@@ -229,13 +231,13 @@ impl Runtime {
         let others: Vec<&ModuleRule> = services.iter().chain(&self.own).collect();
         let additional = stored.additional_servers(config, &others);
         for (server, origin) in of_file.chain(additional.iter().map(|server| (*server, ConfigOrigin::Store))) {
-            let running = match upstreams.get(&server.name) {
-                Some(running) if running.is_unchanged(server, origin) => running.clone(),
-                _ => self.start_upstream(config, server, origin)?,
+            let Some(running) = self.running_upstream(config, server, origin, upstreams.get(&server.name)) else {
+                rules.disabled.push(Arc::clone(&server.name));
+                continue;
             };
             let source = Arc::clone(&running.source);
-            let rule = ModuleRule { origin, ..module(server, source) };
-            rules.modules.push((rule, throttle(server, &self.limits)));
+            let rule = ModuleRule { origin: running.origin, ..module(&running.server, source) };
+            rules.modules.push((rule, throttle(&running.server, &self.limits)));
             next.insert(Arc::clone(&server.name), running);
         }
         let throttle = Throttle::of(&self.limits);
@@ -262,6 +264,8 @@ impl Runtime {
                 self.tasks.spawn(async move { running.upstream.close(drain).await });
             }
         }
+        let invalid = config.invalid.iter().map(|entry| (entry.id.name.to_string(), format!("{entry}.")));
+        self.gateway.admin().status.set_invalid_entries(invalid.collect());
         *self.config.lock() = Some(config.clone());
         Ok(())
     }
@@ -285,7 +289,8 @@ impl Runtime {
             description: service.description().to_owned(),
             ..ModuleRule::new(Arc::clone(&service.name), service)
         };
-        let services = self.services.lock().follow(config, &settings);
+        let mut services = self.services.lock().follow(config, &settings);
+        services.retain(|service| !service.provider().is_some_and(|name| config.is_provider_invalid(name)));
         self.prober.follow(&services);
         services.into_iter().map(rule).collect()
     }
@@ -345,6 +350,28 @@ impl Runtime {
         self.upstreams.lock().get(module).map(|running| running.upstream.stderr()).unwrap_or_default()
     }
 
+    /// Returns the upstream of a server: the one that runs if its definition is the same, else a new one. One that
+    /// cannot be started leaves the previous one running, if there is one.
+    fn running_upstream(
+        &self,
+        config: &Config,
+        server: &ServerConfig,
+        origin: ConfigOrigin,
+        before: Option<&RunningUpstream>,
+    ) -> Option<RunningUpstream> {
+        if let Some(running) = before.filter(|running| running.is_unchanged(server, origin)) {
+            return Some(RunningUpstream { server: Arc::new(server.clone()), ..running.clone() });
+        }
+        match self.start_upstream(config, server, origin) {
+            Ok(started) => Some(started),
+            Err(error) => {
+                let state = if before.is_some() { "keeps its previous definition" } else { "is disabled" };
+                tracing::error!("the server `{}` {state}: {error:#}", server.name);
+                before.cloned()
+            }
+        }
+    }
+
     fn start_upstream(&self, config: &Config, server: &ServerConfig, origin: ConfigOrigin) -> Result<RunningUpstream> {
         let definition = UpstreamDefinition {
             name: Arc::clone(&server.name),
@@ -366,7 +393,7 @@ impl Runtime {
         }
         let upstream = Upstream::start(definition, environment, listener);
         let source: Arc<dyn Source> = Arc::new(upstream.clone());
-        Ok(RunningUpstream { upstream, source, hash: server.definition_hash.clone(), share: server.share, origin })
+        Ok(RunningUpstream { upstream, source, server: Arc::new(server.clone()), origin })
     }
 }
 

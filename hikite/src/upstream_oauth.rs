@@ -34,9 +34,9 @@ pub(crate) fn of(
     secret_store: &Arc<SecretStore>,
 ) -> Result<Option<OAuthSettings>> {
     let Some(access) = &server.access else { return Ok(None) };
-    let base = base(config);
-    let document = base
-        .starts_with("https://")
+    let base = config.server.url();
+    // Only others reach a public address, so only that one can describe hikite as a client.
+    let document = (config.server.public_url.is_some() && base.starts_with("https://"))
         .then(|| ClientMetadataDocument { url: format!("{base}{DOCUMENT}"), redirect: format!("{base}{CALLBACK}") });
     let name = &server.name;
     Ok(Some(OAuthSettings {
@@ -49,20 +49,12 @@ pub(crate) fn of(
         issuer: access.issuer.clone(),
         document,
         login_hint: format!(
-            "Log in with `hikite account connect {name}` or at {base}/connect/{name}. For a server with an API \
+            "Log in with `hikite login {name}` or at {base}/connect/{name}. For a server with an API \
              key, check the credentials in `mcpServers.{name}.headers`."
         ),
         egress: config.egress.rules(),
         keep: Arc::new(UpstreamTokenStore::new(secret_store, name)?),
     }))
-}
-
-/// Returns the base URL at which browsers reach hikite.
-pub(crate) fn base(config: &Config) -> String {
-    match &config.server.public_url {
-        Some(url) => url.trim_end_matches('/').to_owned(),
-        None => format!("http://{}", config.server.listen),
-    }
 }
 
 fn client(access: &AccessConfig) -> Result<Option<ConfiguredClient>> {

@@ -38,6 +38,8 @@ pub struct Status {
     pub(crate) batches: Arc<Batches>,
     /// Error of the config file while an older version is in force.
     pub(crate) config_error: Mutex<Option<String>>,
+    /// Name and faults of each entry of the config file that is left out.
+    pub(crate) invalid_entries: Mutex<Vec<(String, String)>>,
 }
 
 impl std::fmt::Debug for Status {
@@ -130,6 +132,11 @@ impl Status {
         *self.config_error.lock() = wrong;
     }
 
+    /// Sets the name and faults of each entry of the config file that is left out.
+    pub fn set_invalid_entries(&self, entries: Vec<(String, String)>) {
+        *self.invalid_entries.lock() = entries;
+    }
+
     fn troubled_config(&self) -> Vec<Concern> {
         let concern = |message| Concern {
             kind: "config".into(),
@@ -137,7 +144,16 @@ impl Status {
             message,
             hint: "The previous config stays active until the file is corrected.".into(),
         };
-        self.config_error.lock().clone().map(concern).into_iter().collect()
+        let invalid = |(name, message): (String, String)| Concern {
+            kind: "config".into(),
+            name,
+            message,
+            hint: "Correct the config file, which is read again at once, or set the variable and restart hikite."
+                .into(),
+        };
+        let whole = self.config_error.lock().clone().map(concern);
+        let entries = self.invalid_entries.lock().clone().into_iter().map(invalid);
+        whole.into_iter().chain(entries).collect()
     }
 
     fn troubled_modules(&self) -> Vec<Concern> {

@@ -1,4 +1,4 @@
-//! The three HTML pages of connecting an account, in English and Japanese. They load no resources and cannot be framed.
+//! The HTML pages of connecting an account or a server, in English and Japanese. They load no resources and cannot be framed.
 
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::Error;
@@ -70,6 +70,46 @@ impl ConnectPage {
         };
         let form = format!("{text}<form method=\"post\">{proof}<button>{button}</button></form>");
         self.page(if is_wrong { StatusCode::FORBIDDEN } else { StatusCode::OK }, &form)
+    }
+
+    /// Asks whether to log in to a server, and for a token if the user is not authenticated.
+    pub(super) fn server_question(self, server: &str, proof: Option<(AcceptedProofs, &Uri)>) -> Response {
+        let is_wrong = proof.is_some_and(|(proof, _)| proof.is_wrong);
+        let proof = proof.map(|(proof, uri)| self.proof(proof, uri)).unwrap_or_default();
+        let server = escape(server);
+        let (text, button) = match self.0 {
+            Language::English => (
+                format!(
+                    "<h1>Log in to {server}</h1><p>hikite gets access to the server <b>{server}</b>. Everybody who may \
+                     call its tools calls them with this login.</p>"
+                ),
+                "Log in",
+            ),
+            Language::Japanese => (
+                format!(
+                    "<h1>{server} にログイン</h1><p>hikite がサーバー <b>{server}</b> にアクセスできるようになります。\
+                     このサーバーのツールを呼び出せるすべての人が、このログインを使います。</p>"
+                ),
+                "ログイン",
+            ),
+        };
+        let form = format!("{text}<form method=\"post\">{proof}<button>{button}</button></form>");
+        self.page(if is_wrong { StatusCode::FORBIDDEN } else { StatusCode::OK }, &form)
+    }
+
+    pub(super) fn server_success(self, server: &str) -> Response {
+        let (name, path) = (escape(server), encode(server));
+        let text = match self.0 {
+            Language::English => format!(
+                "<h1>Logged in</h1><p>hikite is logged in to the server <b>{name}</b>. You can close this page or open \
+                 <a href=\"/ui/modules/{path}\">the module</a>.</p>"
+            ),
+            Language::Japanese => format!(
+                "<h1>ログインしました</h1><p>サーバー <b>{name}</b> を使えます。このページを閉じるか、\
+                 <a href=\"/ui/modules/{path}\">モジュールのページ</a>を開いてください。</p>"
+            ),
+        };
+        self.page(StatusCode::OK, &text)
     }
 
     /// Renders the input for a code or token, and the login link.

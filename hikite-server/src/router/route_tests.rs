@@ -39,7 +39,7 @@ const PUBLIC: [(&str, &str); 35] = [
     ("/connect/callback", "the way back from a provider; needs the cookie and the state of the browser that left"),
     (
         "/connect/{provider}",
-        "the page that connects an account; needs a link, and a proof of being the person it names",
+        "the page that connects an account or logs in to a server; needs a link and a proof of being the person it names, or an administrator",
     ),
     ("/.well-known/oauth-authorization-server", "metadata of the authorization server (RFC 8414)"),
     ("/.well-known/openid-configuration", "the same for clients of OpenID"),

@@ -21,6 +21,7 @@ use hikite_gateway::{Account, AccountSettings, AccountStatus, AccountStore, DEFA
 use hikite_identity::People;
 use hikite_store::Store;
 
+pub(crate) use self::connect::{AccountConnectArgs, open};
 use super::store_session::{at_terminal, table};
 use super::{GlobalArgs, note, print, server_login};
 use crate::config_credential::ConfigCredentials;
@@ -35,7 +36,7 @@ pub(crate) enum AccountCommand {
     /// List all accounts, without their secrets
     List(AccountOutputArgs),
     /// Connect an account in the browser with the running hikite
-    Connect(connect::AccountConnectArgs),
+    Connect(AccountConnectArgs),
     /// Add an account with a token from the service
     Add(AccountAddArgs),
     /// Verify an account's credential with the service
@@ -133,13 +134,19 @@ pub(super) struct AccountSession {
     owner: Caller,
 }
 
+/// Logs in to a server of the config file or the store, or connects an account with a provider.
+pub(crate) async fn connect(args: AccountConnectArgs, common: &GlobalArgs) -> Result<ExitCode> {
+    let config = common.load()?;
+    match server_login::ServerLogin::find(&config, args.to()).await? {
+        Some(login) => login.run(args.to(), args.opens_browser()).await,
+        None => args.run(&config).await,
+    }
+}
+
 impl AccountCommand {
     pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let command = match self {
-            Self::Connect(connect) if server_login::is_server(&common.load()?, connect.to()) => {
-                return server_login::connect(common, connect.to()).await;
-            }
-            Self::Connect(connect) => return connect.run(&common.load()?).await,
+            Self::Connect(args) => return connect(args, common).await,
             other => other,
         };
         let session = AccountSession::open(common).await?;

@@ -60,6 +60,7 @@ fn check(common: &GlobalArgs) -> Result<()> {
     for warning in &config.warnings {
         note(&format!("warning: {warning}"));
     }
+    config.check_entries()?;
     exposure::check(&config)?;
     print(&format!("ok: {file}: {} servers, {} categories", config.servers.len(), config.categories.len()));
     Ok(())

@@ -1,20 +1,25 @@
 //! Login to an upstream server from a terminal: prints the URL, and receives the browser's redirect on a local port.
 //! A hikite that runs on the same store picks up the login.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use hikite_config::Config;
+use anyhow::{Context, Result, anyhow};
+use hikite_config::{Config, ServerConfig};
 use hikite_core::error::Error;
 use hikite_core::login::CALLBACK;
 use hikite_core::source::{Source, SourceState};
+use hikite_gateway::now_ms;
+use hikite_store::Store;
 use hikite_upstream::Upstream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{GlobalArgs, note, print, program};
-use crate::runtime::Runtime;
+use super::account::open;
+use super::{note, print, program};
+use crate::runtime::{Runtime, UPSTREAM};
+use crate::token;
 
 /// Time limit for a person to log in.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);
@@ -22,28 +27,54 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const REQUEST_BYTES: usize = 16 * 1024;
 
-/// Logs in to a server and waits until the login is complete.
-pub(crate) async fn connect(common: &GlobalArgs, name: &str) -> Result<ExitCode> {
-    let mut config = common.load()?;
-    if !config.servers.iter().any(|server| &*server.name == name) {
-        bail!("`{name}` is not a server in the config.");
+/// Login to one server. Nothing else of the config is started.
+pub(crate) struct ServerLogin {
+    config: Config,
+}
+
+impl ServerLogin {
+    /// Returns the login to the server of this name in the config file or the store; `None` if there is none that uses
+    /// OAuth.
+    pub(crate) async fn find(config: &Config, name: &str) -> Result<Option<Self>> {
+        let is_it = |server: &&ServerConfig| &*server.name == name;
+        let mut config = config.clone();
+        let of_file = config.servers.iter().find(is_it);
+        let uses_oauth = of_file.is_some_and(|server| server.access.is_some());
+        let stored = stored_servers(&config).await?;
+        if !uses_oauth && (of_file.is_some() || !stored.iter().any(|stored| stored == name)) {
+            return Ok(None);
+        }
+        config.servers.retain(|server| &*server.name == name);
+        // A name that the file disables is not started from the store.
+        config.disabled.extend(stored.into_iter().filter(|stored| stored != name).map(Into::into));
+        Ok(Some(Self { config }))
     }
-    config.servers.retain(|server| &*server.name == name);
-    let runtime = Runtime::start(&config, program()?).await?;
-    let outcome = match runtime.upstream(name) {
-        Some(upstream) => log_in(&upstream, name).await,
-        None => Err(anyhow::anyhow!("`{name}` is not available")),
-    };
-    runtime.stop().await;
-    outcome.map(|()| ExitCode::SUCCESS)
+
+    /// Logs in and waits until the login is complete.
+    pub(crate) async fn run(self, name: &str, opens_browser: bool) -> Result<ExitCode> {
+        let runtime = Runtime::start(&self.config, program()?).await?;
+        let outcome = match runtime.upstream(name) {
+            Some(upstream) if upstream.uses_oauth() => log_in(&upstream, name, opens_browser).await,
+            Some(_) => Err(anyhow!("`{name}` has no login: its credentials are in its headers, or it is a program.")),
+            None => Err(anyhow!("The server `{name}` is not available: it is disabled or cannot be read.")),
+        };
+        runtime.stop().await;
+        outcome.map(|()| ExitCode::SUCCESS)
+    }
 }
 
-/// Returns `true` if the config has a server of this name that uses OAuth.
-pub(crate) fn is_server(config: &Config, name: &str) -> bool {
-    config.servers.iter().any(|server| &*server.name == name && server.access.is_some())
+/// Returns the names of the servers in the store.
+async fn stored_servers(config: &Config) -> Result<Vec<String>> {
+    if config.store.is_none() {
+        token::make_folder(&config.data)?;
+    }
+    let store = Store::open_with_backup(&config.store_url(), &config.data).await?;
+    let entries = store.documents().all(UPSTREAM, None, now_ms()).await;
+    store.close().await;
+    Ok(entries?.into_iter().map(|entry| entry.id).collect())
 }
 
-async fn log_in(upstream: &Upstream, name: &str) -> Result<()> {
+async fn log_in(upstream: &Upstream, name: &str, opens_browser: bool) -> Result<()> {
     upstream.first_listing().await;
     if upstream.listing().is_some() && !matches!(upstream.state(), SourceState::NeedsLogin { .. }) {
         // The list may come from the cache, so the server is queried.
@@ -57,6 +88,9 @@ async fn log_in(upstream: &Upstream, name: &str) -> Result<()> {
     let begun = upstream.begin_login(&redirect).await?;
     note(&format!("Open this address in a browser to log in to `{name}`:"));
     print(&begun.url);
+    if opens_browser && std::io::stdout().is_terminal() {
+        open(&begun.url);
+    }
     let waiting = tokio::time::timeout(LOGIN_TIMEOUT, wait(&listener, upstream));
     waiting.await.context("the login was not completed in time")??;
     match upstream.refresh_lists().await {

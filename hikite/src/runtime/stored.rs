@@ -15,6 +15,7 @@ use hikite_core::catalog::ModuleRule;
 use hikite_core::category::CategoryRule;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
+use hikite_core::login::ModuleLogins;
 use hikite_core::source::BoxFuture;
 use hikite_core::violation::{self, Violation, step};
 use hikite_gateway::{ConfigAdmin, PutResult, now_ms};
@@ -23,7 +24,7 @@ use hikite_store::DocumentRow;
 use super::Runtime;
 
 /// Entry kinds in the store.
-const UPSTREAM: &str = "upstream";
+pub(crate) const UPSTREAM: &str = "upstream";
 const CATEGORY: &str = "category";
 const NAME_CHARS: usize = 64;
 
@@ -183,6 +184,10 @@ impl ConfigAdmin for RuntimeConfigAdmin {
 
     fn remove_category<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move { self.runtime()?.remove_category(name).await })
+    }
+
+    fn logins(&self) -> Option<Arc<dyn ModuleLogins>> {
+        Some(self.0.upgrade()? as Arc<dyn ModuleLogins>)
     }
 
     fn count(&self, text: &str) -> (usize, &'static str) {

@@ -32,6 +32,7 @@ mod hostile;
 mod http;
 mod http_tools;
 mod identity;
+mod invalid_entry;
 mod lifecycle;
 mod lists;
 mod log;

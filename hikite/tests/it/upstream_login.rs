@@ -4,11 +4,12 @@
 use std::process::Stdio;
 
 use hikite_testkit::authorization_server::{AuthorizationFaults, MockAuthorizationServer};
-use hikite_testkit::gateway::{LIMIT, TestGateway};
+use hikite_testkit::gateway::{HttpReply, HttpRequest, LIMIT, TestGateway};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
+use crate::identity::token;
 use crate::{PROGRAMS, configured, error_of};
 
 fn config(authority: &MockAuthorizationServer) -> Value {
@@ -36,7 +37,7 @@ async fn get(url: &str) -> String {
 /// Logs in from a terminal with a browser that agrees to everything; returns the output.
 async fn log_in(gateway: &TestGateway) -> String {
     let mut command = tokio::process::Command::from(PROGRAMS.hikite(gateway.folder().path()));
-    command.args(["account", "connect", "vault"]).stdin(Stdio::null());
+    command.args(["login", "vault"]).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn().expect("it starts");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
@@ -74,7 +75,7 @@ async fn somebody_logs_in_once_and_the_server_stays_open() {
     let refused = client.call("call", word()).await;
     let error = error_of(&refused);
     assert_eq!(error["code"], "ACCOUNT_REQUIRED", "{refused}");
-    assert!(error["hint"].as_str().expect("a hint").contains("hikite account connect vault"), "{error}");
+    assert!(error["hint"].as_str().expect("a hint").contains("hikite login vault"), "{error}");
     let modules = gateway.send(gateway.request("GET", "/v1/modules")).await;
     assert!(modules.text().contains("needs_login"), "{}", modules.text());
 
@@ -84,7 +85,7 @@ async fn somebody_logs_in_once_and_the_server_stays_open() {
     let again = gateway.run(&["account", "connect", "vault"]).await;
     assert!(again.code == Some(0) && again.stderr.contains("already"), "{again:?}");
 
-    let token = gateway.token().to_owned();
+    let local_token = gateway.token().to_owned();
     let gateway = gateway.restart(config(&authority)).await;
     let_in(&gateway).await;
     authority.expire();
@@ -94,7 +95,7 @@ async fn somebody_logs_in_once_and_the_server_stays_open() {
     assert!(!authority.was_replayed());
 
     for request in authority.seen() {
-        assert!(!format!("{request:?}").contains(&token), "what our clients show us goes nowhere: {request:?}");
+        assert!(!format!("{request:?}").contains(&local_token), "what our clients show us goes nowhere: {request:?}");
     }
     let folder = gateway.folder().path().to_owned();
     let written = gateway.stderr();
@@ -147,4 +148,75 @@ async fn we_say_who_we_are_only_where_others_can_reach_us() {
     let document: Value = serde_json::from_str(reply.text()).expect("JSON");
     assert_eq!(document["client_id"], "https://tools.example/oauth/client.json");
     assert_eq!(document["redirect_uris"], json!(["https://tools.example/connect/callback"]));
+}
+
+/// Opens the page of a browser that has at most one cookie.
+async fn visit(gateway: &TestGateway, path: &str, cookie: Option<&str>) -> HttpReply {
+    let request = HttpRequest::new("GET", path);
+    gateway
+        .send(match cookie {
+            Some(cookie) => request.header("cookie", cookie),
+            None => request,
+        })
+        .await
+}
+
+/// Submits the form of `/connect/vault`.
+async fn go_on(gateway: &TestGateway, proof: &str) -> HttpReply {
+    gateway.send(HttpRequest::new("POST", "/connect/vault").form(format!("proof={proof}"))).await
+}
+
+/// Lets the authorization server consent, and returns the path that it sends the browser back to.
+async fn consent(gateway: &TestGateway, away: &HttpReply) -> String {
+    assert_eq!(away.status, 303, "{}", away.text());
+    let sent = get(away.headers["location"].to_str().expect("text")).await;
+    let back = sent.lines().find_map(|line| line.strip_prefix("location: ")).expect("sent back");
+    let here = format!("http://{}", gateway.address());
+    back.strip_prefix(&here).unwrap_or_else(|| panic!("{back} is not at {here}")).to_owned()
+}
+
+#[tokio::test]
+async fn the_link_of_the_error_leads_through_the_login() {
+    let authority = MockAuthorizationServer::start(AuthorizationFaults::default()).await;
+    let mut config = config(&authority);
+    config["auth"] = json!({ "mode": "token" });
+    config["limits"] = json!({ "failed_logins": 0 });
+    let gateway = configured(config).await;
+    let client = gateway.client("modules").await;
+    let refused = client.call("call", word()).await;
+    let hint = error_of(&refused)["hint"].as_str().expect("a hint").to_owned();
+    assert!(hint.contains(&format!("http://{}/connect/vault.", gateway.address())), "{hint}");
+
+    let page = visit(&gateway, "/connect/vault", None).await;
+    assert!(page.status == 200 && page.text().contains("Log in to vault"), "{}", page.text());
+    let reader = token(&gateway, json!({ "name": "r", "scopes": ["read", "call"] })).await.secret;
+    for proof in ["", "wrong", &*reader] {
+        assert_eq!(go_on(&gateway, proof).await.status, 403, "{proof}");
+    }
+    assert_eq!(visit(&gateway, "/connect/nobody", None).await.status, 404);
+
+    let away = go_on(&gateway, gateway.token()).await;
+    let cookie = away.headers["set-cookie"].to_str().expect("text").split(';').next().expect("a pair").to_owned();
+    let back = consent(&gateway, &away).await;
+    for other in [None, Some("hikite_server_login=x")] {
+        assert_eq!(visit(&gateway, &back, other).await.status, 403, "another browser completes nothing");
+    }
+    let done = visit(&gateway, &back, Some(&cookie)).await;
+    assert!(done.status == 200 && done.text().contains("Logged in"), "{}", done.text());
+    let_in(&gateway).await;
+    assert_ne!(visit(&gateway, &back, Some(&cookie)).await.status, 200, "a login is completed once");
+}
+
+#[tokio::test]
+async fn a_server_of_the_store_has_a_login_too() {
+    let authority = MockAuthorizationServer::start(AuthorizationFaults::default()).await;
+    let config = json!({ "server": { "surface": ["modules", "direct"] }, "egress": { "allow": ["127.0.0.0/8"] } });
+    let gateway = configured(config).await;
+    let form = json!({ "description": "d", "url": authority.url() }).to_string();
+    let put = gateway.send(gateway.request("PUT", "/v1/upstreams/vault").json(form)).await;
+    assert_eq!(put.status, 201, "{}", put.text());
+    assert_eq!(visit(&gateway, "/connect/vault", None).await.status, 200);
+    let said = log_in(&gateway).await;
+    assert!(said.contains("Logged in to `vault`: 1 tools."), "{said}");
+    let_in(&gateway).await;
 }

@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
 pub(crate) struct AccountConnectArgs {
-    /// The provider: `notion`, `github`, … or a server of `mcpServers`
+    /// The provider: `notion`, `github`, … or a remote server
     provider: String,
     /// The name of the account in calls; an existing account is connected again
     #[arg(long, value_name = "NAME")]
@@ -40,6 +40,11 @@ impl AccountConnectArgs {
     /// Returns the provider or server to connect to.
     pub(crate) fn to(&self) -> &str {
         &self.provider
+    }
+
+    /// Returns `true` if the address is opened in a browser.
+    pub(crate) fn opens_browser(&self) -> bool {
+        !self.no_browser
     }
 
     pub(crate) async fn run(self, config: &Config) -> Result<ExitCode> {
@@ -90,7 +95,7 @@ async fn wait(server: &RunningServer, id: &str) -> Result<Connection> {
 }
 
 /// Opens the URL, and returns `true` if a browser could be started.
-fn open(url: &str) -> bool {
+pub(crate) fn open(url: &str) -> bool {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = std::process::Command::new(program);
     command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().is_ok()
