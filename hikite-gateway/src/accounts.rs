@@ -200,7 +200,7 @@ impl AccountStore {
     }
 
     async fn read(&self) -> Result<(), Error> {
-        let changes = self.secret_store.store().changes_since(self.revision.load(Ordering::Relaxed)).await?;
+        let changes = self.secret_store.store().changes().since(self.revision.load(Ordering::Relaxed)).await?;
         self.apply_changes(&changes).await
     }
 

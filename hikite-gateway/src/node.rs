@@ -83,7 +83,7 @@ impl Nodes {
     /// cached.
     pub async fn join(store: Store, url: &str, id: &str, held_max: usize) -> Result<Arc<Self>, Error> {
         let now = Instant::now();
-        store.announce_node(id, url, LIFE).await?;
+        store.nodes().announce(id, url, LIFE).await?;
         let nodes = Arc::new(Self {
             store,
             url: url.trim_end_matches('/').into(),
@@ -141,7 +141,7 @@ impl Nodes {
         self.renew().await?;
         self.read_peers().await?;
         if cleans_up {
-            self.store.renew_sessions(&self.id()).await?;
+            self.store.nodes().renew_sessions(&self.id()).await?;
         }
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Nodes {
         }
         let own = self.own.load_full();
         let now = Instant::now();
-        if self.store.renew_node(&own.id, LIFE).await? {
+        if self.store.nodes().renew(&own.id, LIFE).await? {
             *own.until.lock() = now + LIFE;
             return Ok(());
         }
@@ -187,12 +187,12 @@ impl Nodes {
         if let Some(act) = self.lost.get() {
             act();
         }
-        Ok(self.store.announce_node(&id, &self.url, LIFE).await?)
+        Ok(self.store.nodes().announce(&id, &self.url, LIFE).await?)
     }
 
     /// Reads the node list from the store.
     async fn read_peers(&self) -> Result<(), Error> {
-        let rows = self.store.nodes().await?;
+        let rows = self.store.nodes().all().await?;
         let (own, before) = (self.id(), self.peers.load_full());
         let mut now = HashMap::new();
         for row in rows.into_iter().filter(|row| *row.id != *own) {
@@ -243,7 +243,7 @@ impl Nodes {
         self.left.store(true, Ordering::Release);
         {
             let _turn = self.renewing.lock().await;
-            match tokio::time::timeout(LIFE, self.store.end_node(&self.id())).await {
+            match tokio::time::timeout(LIFE, self.store.nodes().end(&self.id())).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "failed to tell the other nodes that this node is leaving");

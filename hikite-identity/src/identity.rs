@@ -189,7 +189,7 @@ impl Identity {
     }
 
     async fn read(&self) -> Result<(), Error> {
-        let changes = self.store.changes_since(self.revision.load(Ordering::Relaxed)).await?;
+        let changes = self.store.changes().since(self.revision.load(Ordering::Relaxed)).await?;
         self.apply_changes(&changes).await
     }
 
@@ -200,7 +200,7 @@ impl Identity {
         if let (Some(users), Some(grants), Some([])) = (&ids.0, &ids.1, ids.2.as_deref()) {
             let mut snapshot = IdentitySnapshot::clone(&self.snapshot.load());
             for id in users {
-                match self.store.user_by_id(id).await?.as_ref().and_then(User::of) {
+                match self.store.users().by_id(id).await?.as_ref().and_then(User::of) {
                     Some(user) => snapshot.put_user(Arc::new(user)),
                     None => snapshot.remove_user_by_id(id),
                 }
@@ -215,8 +215,8 @@ impl Identity {
                 self.snapshot.store(Arc::new(snapshot));
             }
         } else {
-            self.store.adopt_users().await?;
-            let users = self.store.users().await?;
+            self.store.users().adopt().await?;
+            let users = self.store.users().all().await?;
             let grants = self.store.grants().all(now).await?;
             let removed = self.store.documents().all(REMOVED, None, now).await?;
             self.snapshot.store(Arc::new(IdentitySnapshot::of(&users, &grants, &removed)));
@@ -227,10 +227,10 @@ impl Identity {
 
     /// Deletes expired documents by the store's clock; nothing while that clock is in doubt.
     pub async fn sweep(&self) -> Result<u64, Error> {
-        if self.store.check_clock(&machine_clock()).await?.is_some() {
+        if self.store.clock().check(&machine_clock()).await?.is_some() {
             return Ok(0);
         }
-        Ok(self.store.delete_expired(self.store.now_ms().await?).await?)
+        Ok(self.store.delete_expired(self.store.clock().now_ms().await?).await?)
     }
 
     /// Returns the JSON Web Key Set of our signing keys.

@@ -245,7 +245,7 @@ mod tests {
                 created_at: 1,
                 version: 1,
             };
-            assert!(store.put_user(&user, None).await.expect("put"));
+            assert!(store.users().put(&user, None).await.expect("put"));
         }
         (Passkeys::new(store), site)
     }

@@ -127,7 +127,7 @@ impl People {
     }
 
     async fn read(&self) -> Result<bool, Error> {
-        let changes = self.store.changes_since(self.revision.load(Ordering::Relaxed)).await?;
+        let changes = self.store.changes().since(self.revision.load(Ordering::Relaxed)).await?;
         self.apply_changes(&changes).await
     }
 
@@ -138,7 +138,7 @@ impl People {
         let users = match self.identity() {
             Some(identity) => Some(identity.user_table()),
             None if changes.concern(&[change_kind::USER]) => {
-                let rows = self.store.users().await?;
+                let rows = self.store.users().all().await?;
                 self.update(|directory| directory.set_users(rows.iter().map(DirectoryUser::from)));
                 None
             }

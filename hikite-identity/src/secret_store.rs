@@ -83,7 +83,7 @@ impl SecretStore {
     pub async fn get(&self, account: &str, provider: &str, field: &str) -> Result<Option<StoredSecret>, Error> {
         // Read the floor before the store: a version seen earlier cannot be newer than the store's answer.
         let floor = self.opened.lock().get(account).map(|opened| opened.floor(provider, field));
-        let Some(row) = self.store.vault_secret(account, provider, field).await? else {
+        let Some(row) = self.store.vault().secret(account, provider, field).await? else {
             if let Some(opened) = self.opened.lock().get(account) {
                 opened.seen.lock().remove(&(provider.to_owned(), field.to_owned()));
             }
@@ -125,7 +125,7 @@ impl SecretStore {
             version,
             sealed: sealed.text().into(),
         };
-        let put = self.store.put_vault_secret(&row).await?;
+        let put = self.store.vault().put_secret(&row).await?;
         if put {
             self.note_version((account, provider, field), version);
         }
@@ -135,7 +135,7 @@ impl SecretStore {
     /// Writes a secret, whatever its current version.
     pub async fn set(&self, at: (&str, &str, &str), secret: &Secret) -> Result<(), Error> {
         loop {
-            let row = self.store.vault_secret(at.0, at.1, at.2).await?;
+            let row = self.store.vault().secret(at.0, at.1, at.2).await?;
             if self.put(at, row.map_or(0, |row| row.version), secret).await? {
                 return Ok(());
             }
@@ -144,7 +144,7 @@ impl SecretStore {
 
     /// Removes an account's secrets with one provider, or all of them.
     pub async fn remove(&self, account: &str, provider: Option<&str>) -> Result<bool, Error> {
-        let removed = self.store.remove_vault_secrets(account, provider).await?;
+        let removed = self.store.vault().remove_secrets(account, provider).await?;
         match provider {
             None => drop(self.opened.lock().remove(account)),
             Some(provider) => {
@@ -161,7 +161,7 @@ impl SecretStore {
         if let Some(opened) = self.opened.lock().get(account) {
             return Ok(Some(Arc::clone(opened)));
         }
-        let row = match self.store.vault_key(account).await? {
+        let row = match self.store.vault().key(account).await? {
             Some(row) => row,
             None if make => self.make_key(account).await?,
             None => return Ok(None),
@@ -174,15 +174,15 @@ impl SecretStore {
     async fn make_key(&self, account: &str) -> Result<VaultKeyRow, Error> {
         let fresh = DataKey::random().map_err(|why| refused(account, why))?;
         let row = self.wrap(account, &fresh)?;
-        if !self.store.put_vault_key(&row).await? {
+        if !self.store.vault().put_key(&row).await? {
             // Another process created one at the same moment.
-            return Ok(self.store.vault_key(account).await?.unwrap_or(row));
+            return Ok(self.store.vault().key(account).await?.unwrap_or(row));
         }
         // The master key may have changed meanwhile, after the rotation had passed this account.
         self.read_keys().await?;
         if self.ring.load().current().id() != row.key_id {
             let again = self.wrap(account, &fresh)?;
-            self.store.rewrap_vault_key(&again, &row.key_id).await?;
+            self.store.vault().rewrap_key(&again, &row.key_id).await?;
             return Ok(again);
         }
         Ok(row)
@@ -218,7 +218,7 @@ impl SecretStore {
 
     /// Returns the account's current data key if it differs from the cached one, and caches it.
     async fn reload_key(&self, account: &str, known: &Arc<AccountKey>) -> Result<Option<Arc<AccountKey>>, Error> {
-        let Some(row) = self.store.vault_key(account).await? else { return Ok(None) };
+        let Some(row) = self.store.vault().key(account).await? else { return Ok(None) };
         let key = self.unwrap(&row).await?;
         if key.equals(&known.key) {
             return Ok(None);

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use hikite_core::json::Raw;
 
-use crate::record::{OwnedRecord, Record, Records};
+use crate::record::{OwnedRecord, Record};
 use crate::schema::{ColumnType, RowValues, SqlValue, TableSchema};
-use crate::store::Store;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountRow {
@@ -32,12 +31,6 @@ pub struct AccountRow {
     pub permissions: Raw,
     pub version: u64,
     pub created_at: u64,
-}
-
-impl Store {
-    pub fn accounts(&self) -> Records<'_, AccountRow> {
-        Records::new(self)
-    }
 }
 
 impl Record for AccountRow {

@@ -10,9 +10,9 @@ use hikite_core::audit::{AuditChain, AuditRecord};
 use sqlx::{AnyConnection, Row};
 
 use crate::columns::AUDIT;
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::schema::{SqlValue, power_of_two_chunks, shown, stored};
-use crate::store::Store;
 
 pub use read::{AuditCursor, AuditFilter, AuditPage, AuditRow};
 pub use trim::{Retention, TrimOutcome};
@@ -45,36 +45,40 @@ impl AuditBatch {
     }
 }
 
-impl Store {
+/// The audit log of a store.
+#[derive(Debug)]
+pub struct AuditLog<'a>(pub(crate) &'a Database);
+
+impl AuditLog<'_> {
     /// Appends the records, all or none.
-    pub async fn append_audit(&self, batch: &mut AuditBatch) -> Result<(), StoreError> {
-        self.until_replaced(self.append(batch)).await
+    pub async fn append(&self, batch: &mut AuditBatch) -> Result<(), StoreError> {
+        self.0.until_replaced(self.append_once(batch)).await
     }
 
-    async fn append(&self, batch: &mut AuditBatch) -> Result<(), StoreError> {
-        let mut transaction = self.begin().await?;
+    async fn append_once(&self, batch: &mut AuditBatch) -> Result<(), StoreError> {
+        let mut transaction = self.0.begin().await?;
         let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
         // This lock also waits for an earlier attempt of ours with unknown outcome.
         let query = sqlx::query("UPDATE audit_end SET seq = seq + $1 WHERE name = 'last' RETURNING seq, hash");
-        let row = query.bind(count).fetch_one(&mut *transaction).await.map_err(self.failed())?;
+        let row = query.bind(count).fetch_one(&mut *transaction).await.map_err(self.0.failed())?;
         if let Some(attempted) = &batch.attempted
-            && is_written(&mut transaction, attempted).await.map_err(self.failed())?
+            && is_written(&mut transaction, attempted).await.map_err(self.0.failed())?
         {
-            return transaction.rollback().await.map_err(self.failed());
+            return transaction.rollback().await.map_err(self.0.failed());
         }
-        let last: i64 = row.try_get(0).map_err(self.failed())?;
-        let hash: String = row.try_get(1).map_err(self.failed())?;
+        let last: i64 = row.try_get(0).map_err(self.0.failed())?;
+        let hash: String = row.try_get(1).map_err(self.0.failed())?;
         let mut chain = AuditChain::new(shown(last - count), hash);
         let rows: Vec<Vec<SqlValue>> =
             batch.records.iter().map(|record| values(record, chain.append(record), &chain)).collect();
         for rows in power_of_two_chunks(&rows) {
-            AUDIT.insert(&mut transaction, rows, "").await.map_err(self.failed())?;
+            AUDIT.insert(&mut transaction, rows, "").await.map_err(self.0.failed())?;
         }
         let query = sqlx::query("UPDATE audit_end SET hash = $1 WHERE name = 'last'");
-        query.bind(chain.hash.as_str()).execute(&mut *transaction).await.map_err(self.failed())?;
+        query.bind(chain.hash.as_str()).execute(&mut *transaction).await.map_err(self.0.failed())?;
         batch.attempted = Some(chain.clone());
-        transaction.commit().await.map_err(self.failed())?;
-        if let Some(head) = self.head() {
+        transaction.commit().await.map_err(self.0.failed())?;
+        if let Some(head) = &self.0.head {
             head.note(&chain);
         }
         Ok(())

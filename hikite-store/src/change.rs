@@ -1,13 +1,19 @@
 //! The change log: which rows each revision touched. A process that follows the store reads only those rows; on a gap
 //! (an older node wrote something, or too much happened) it reads everything.
 
-use sqlx::{Any, Row, Transaction};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use crate::error::StoreError;
-use crate::store::Store;
+use sqlx::{Any, AnyPool, Row, Transaction};
+
+use crate::connect::DatabaseEngine;
+use crate::database::Database;
+use crate::error::{StoreError, StoreFault};
 
 /// The schema version that introduced the log.
 pub(crate) const LOG_SINCE: i64 = 9;
+/// Timeout of the revision query. Shorter than all others, so that it fires first.
+const REVISION_TIMEOUT: Duration = Duration::from_secs(4);
 /// Number of retained revisions; a process that is further behind reads everything.
 const REVISIONS_RETAINED: i64 = 4096;
 /// Old revisions are removed at every change whose revision is a multiple of this.
@@ -67,32 +73,58 @@ impl ChangeSet {
     }
 }
 
-impl Store {
+/// The revisions of a store and the rows that each touched.
+#[derive(Debug)]
+pub struct ChangeLog<'a>(pub(crate) &'a Database);
+
+impl ChangeLog<'_> {
+    /// Returns the revision, which grows with every change that other processes must see. Connections that do not
+    /// answer this query in time are replaced.
+    pub async fn revision(&self) -> Result<i64, StoreError> {
+        let pools = self.0.pools();
+        if self.0.engine == DatabaseEngine::Sqlite {
+            return query_revision(&pools.watch).await.map_err(self.0.failed());
+        }
+        match tokio::time::timeout(REVISION_TIMEOUT, query_revision(&pools.watch)).await {
+            Ok(answer) => {
+                let revision = answer.map_err(self.0.failed())?;
+                pools.has_answered.store(true, Ordering::Relaxed);
+                Ok(revision)
+            }
+            Err(_) => {
+                self.0.replace(pools);
+                Err(self.0.refused(StoreFault::Unreachable, "it does not respond"))
+            }
+        }
+    }
+
     /// Returns the changes since a known revision; with a negative one, everything.
-    pub async fn changes_since(&self, known: i64) -> Result<ChangeSet, StoreError> {
+    pub async fn since(&self, known: i64) -> Result<ChangeSet, StoreError> {
         let to = self.revision().await?;
         let nothing = ChangeSet { from: known, to, touched: Some(Vec::new()) };
         if known == to {
             return Ok(nothing);
         }
         let span = to - known;
-        if known < 0 || !(0..=REVISIONS_RETAINED).contains(&span) || self.version() < LOG_SINCE {
+        if known < 0 || !(0..=REVISIONS_RETAINED).contains(&span) || self.0.version < LOG_SINCE {
             return Ok(ChangeSet { touched: None, ..nothing });
         }
         let text = "SELECT revision, kind, id FROM change_log WHERE revision > $1 AND revision <= $2 ORDER BY revision";
         let query = sqlx::query(text).bind(known).bind(to);
-        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
+        let rows = query.fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
         let (mut last, mut revisions, mut touched) = (known, 0, Vec::with_capacity(rows.len()));
         for row in &rows {
             let (revision, kind, id): (i64, String, String) =
-                (|| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))().map_err(self.failed())?;
+                (|| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))().map_err(self.0.failed())?;
             revisions += i64::from(revision != last);
             last = revision;
             touched.push(RowChange { kind, id });
         }
         Ok(ChangeSet { touched: (revisions == span).then_some(touched), ..nothing })
     }
+}
 
+impl Database {
     /// Increments the revision in a transaction and logs the touched rows. Without any, all processes read everything.
     pub(crate) async fn raise_revision(
         &self,
@@ -101,7 +133,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let text = "UPDATE hikite SET value = value + 1 WHERE name = 'revision' RETURNING value";
         let row = sqlx::query(text).fetch_one(&mut **transaction).await.map_err(self.failed())?;
-        if self.version() < LOG_SINCE {
+        if self.version < LOG_SINCE {
             return Ok(());
         }
         let revision: i64 = row.try_get(0).map_err(self.failed())?;
@@ -116,4 +148,9 @@ impl Store {
         }
         Ok(())
     }
+}
+
+async fn query_revision(pool: &AnyPool) -> Result<i64, sqlx::Error> {
+    let query = sqlx::query("SELECT value FROM hikite WHERE name = 'revision'");
+    query.fetch_one(pool).await?.try_get(0)
 }

@@ -5,6 +5,8 @@ use hikite_core::json::Raw;
 use sqlx::{AnyConnection, Row};
 
 use crate::connect::DatabaseEngine;
+use crate::damage::known_damage;
+use crate::database::Database;
 use crate::error::{StoreError, StoreFault};
 use crate::migrate::{NEWEST, version};
 use crate::schema::{ColumnType, SqlValue, TableSchema};
@@ -19,42 +21,44 @@ const BRIEF: u64 = 1000;
 impl Store {
     /// Returns one line per problem; empty if there is none. Fails only if the store cannot be read.
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
-        let audit = self.verify_audit(None, |_, _| {}).await?;
-        let mut connection = self.reader().acquire().await.map_err(self.failed())?;
+        let audit = self.audit().verify(None, |_, _| {}).await?;
+        let mut connection = self.0.reader().acquire().await.map_err(self.0.failed())?;
         let mut findings = Vec::new();
-        let engine = match self.engine() {
+        let engine = match self.0.engine {
             DatabaseEngine::Sqlite => sqlite(&mut connection).await,
             DatabaseEngine::Postgres => postgres(&mut connection).await,
         };
-        self.gather(engine, &mut findings)?;
-        self.gather(versions(&mut connection).await, &mut findings)?;
+        self.0.gather(engine, &mut findings)?;
+        self.0.gather(versions(&mut connection).await, &mut findings)?;
         for table in TABLES {
-            self.gather(rows(table, &select_own(table, NEWEST), &mut connection).await, &mut findings)?;
+            self.0.gather(rows(table, &select_own(table, NEWEST), &mut connection).await, &mut findings)?;
         }
         let broken = audit.broken.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem));
         findings.extend(broken);
-        findings.extend(Self::known_damage(self.url()));
+        findings.extend(known_damage(&self.0.url));
         Ok(findings)
     }
 
     /// Checks the version, the settings, some rows of each table and the newest audit records. Reads a few thousand
     /// rows, whatever the size of the store.
     pub async fn check_briefly(&self) -> Result<Vec<String>, StoreError> {
-        let newest = self.verify_newest(BRIEF).await?;
-        let mut connection = self.reader().acquire().await.map_err(self.failed())?;
+        let newest = self.audit().verify_newest(BRIEF).await?;
+        let mut connection = self.0.reader().acquire().await.map_err(self.0.failed())?;
         let mut findings = Vec::new();
-        if self.engine() == DatabaseEngine::Postgres {
-            self.gather(postgres(&mut connection).await, &mut findings)?;
+        if self.0.engine == DatabaseEngine::Postgres {
+            self.0.gather(postgres(&mut connection).await, &mut findings)?;
         }
-        self.gather(versions(&mut connection).await, &mut findings)?;
+        self.0.gather(versions(&mut connection).await, &mut findings)?;
         for table in TABLES {
             let select = format!("{} LIMIT {BRIEF}", select_own(table, NEWEST));
-            self.gather(rows(table, &select, &mut connection).await, &mut findings)?;
+            self.0.gather(rows(table, &select, &mut connection).await, &mut findings)?;
         }
         findings.extend(newest.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem)));
         Ok(findings)
     }
+}
 
+impl Database {
     /// Collects the findings of a part. An unreadable part is a finding; an unreachable store is an error.
     fn gather(&self, found: Result<Vec<String>, sqlx::Error>, findings: &mut Vec<String>) -> Result<(), StoreError> {
         match found {

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use crate::record::{Record, Records};
+use crate::record::Record;
 use crate::schema::{ColumnType, RowValues, SqlValue, TableSchema};
-use crate::store::Store;
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClientRow {
@@ -28,12 +27,6 @@ pub struct ClientRow {
     pub created_at: u64,
     /// Zero means never.
     pub expires_at: u64,
-}
-
-impl Store {
-    pub fn clients(&self) -> Records<'_, ClientRow> {
-        Records::new(self)
-    }
 }
 
 impl Record for ClientRow {

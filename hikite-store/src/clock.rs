@@ -7,9 +7,9 @@ mod machine;
 use sqlx::{AnyConnection, Row};
 
 use crate::connect::DatabaseEngine;
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::schema::{shown, stored};
-use crate::store::Store;
 pub use machine::{machine_clock, now_ms};
 
 /// A larger difference is a jump.
@@ -50,40 +50,44 @@ struct ClockReading {
     uptime: u64,
 }
 
-impl Store {
+/// The clock of a store.
+#[derive(Debug)]
+pub struct StoreClock<'a>(pub(crate) &'a Database);
+
+impl StoreClock<'_> {
     /// Returns the current time of the database, in milliseconds since 1970.
     pub async fn now_ms(&self) -> Result<u64, StoreError> {
-        let text = format!("SELECT {}", self.engine().now_ms());
-        let row = sqlx::query(&text).fetch_one(self.reader()).await.map_err(self.failed())?;
-        row.try_get(0).map(shown).map_err(self.failed())
+        let text = format!("SELECT {}", self.0.engine.now_ms());
+        let row = sqlx::query(&text).fetch_one(self.0.reader()).await.map_err(self.0.failed())?;
+        row.try_get(0).map(shown).map_err(self.0.failed())
     }
 
     /// Returns the jump of this machine's clock, if there is one and the store uses that clock.
-    pub async fn clock_jump(&self, clock: &MachineClock) -> Result<Option<ClockJump>, StoreError> {
-        if self.engine() == DatabaseEngine::Postgres {
+    pub async fn jump(&self, clock: &MachineClock) -> Result<Option<ClockJump>, StoreError> {
+        if self.0.engine == DatabaseEngine::Postgres {
             return Ok(None);
         }
-        let mut connection = self.reader().acquire().await.map_err(self.failed())?;
-        let last_reading = last_reading(&mut connection).await.map_err(self.failed())?;
+        let mut connection = self.0.reader().acquire().await.map_err(self.0.failed())?;
+        let last_reading = last_reading(&mut connection).await.map_err(self.0.failed())?;
         Ok(last_reading.and_then(|last_reading| jump(&last_reading, clock)))
     }
 
     /// Returns a jump of the clock, or records the clock as right.
-    pub async fn check_clock(&self, clock: &MachineClock) -> Result<Option<ClockJump>, StoreError> {
-        if self.engine() == DatabaseEngine::Postgres {
+    pub async fn check(&self, clock: &MachineClock) -> Result<Option<ClockJump>, StoreError> {
+        if self.0.engine == DatabaseEngine::Postgres {
             return Ok(None);
         }
-        let mut transaction = self.begin().await?;
-        let found = watch(&mut transaction, clock).await.map_err(self.failed())?;
-        transaction.commit().await.map_err(self.failed())?;
+        let mut transaction = self.0.begin().await?;
+        let found = watch(&mut transaction, clock).await.map_err(self.0.failed())?;
+        transaction.commit().await.map_err(self.0.failed())?;
         Ok(found)
     }
 
     /// Records the clock as right, as confirmed by a person.
-    pub async fn confirm_clock(&self, clock: &MachineClock) -> Result<(), StoreError> {
-        let mut transaction = self.begin().await?;
-        write(&mut transaction, clock).await.map_err(self.failed())?;
-        transaction.commit().await.map_err(self.failed())
+    pub async fn confirm(&self, clock: &MachineClock) -> Result<(), StoreError> {
+        let mut transaction = self.0.begin().await?;
+        write(&mut transaction, clock).await.map_err(self.0.failed())?;
+        transaction.commit().await.map_err(self.0.failed())
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::error::StoreError;
 use crate::record::{OwnedRecord, Record, Records};
 use crate::schema::{ColumnType, RowValues, SqlValue, TableSchema};
-use crate::store::Store;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsentRow {
@@ -18,20 +17,14 @@ pub struct ConsentRow {
     pub created_at: u64,
 }
 
-impl Store {
-    pub fn consents(&self) -> Records<'_, ConsentRow> {
-        Records::new(self)
-    }
-}
-
 impl Records<'_, ConsentRow> {
     /// Removes all consents for a client.
     pub async fn remove_of_client(&self, client: &str) -> Result<u64, StoreError> {
-        let Ok(client) = self.store.checked_text(client) else { return Ok(0) };
-        let mut transaction = self.store.begin().await?;
+        let Ok(client) = self.database.checked_text(client) else { return Ok(0) };
+        let mut transaction = self.database.begin().await?;
         let query = sqlx::query("DELETE FROM consents WHERE client = $1").bind(client);
-        let removed = query.execute(&mut *transaction).await.map_err(self.store.failed())?.rows_affected();
-        self.store.commit_change(transaction, removed > 0, &[(ConsentRow::KIND, "")]).await?;
+        let removed = query.execute(&mut *transaction).await.map_err(self.database.failed())?.rows_affected();
+        self.database.commit_change(transaction, removed > 0, &[(ConsentRow::KIND, "")]).await?;
         Ok(removed)
     }
 }

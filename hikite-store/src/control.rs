@@ -3,13 +3,13 @@
 
 use hikite_core::json::Raw;
 use hikite_core::key::ToolKey;
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{Any, Row, Transaction};
 
 use crate::change::kind;
+use crate::database::Database;
 use crate::error::{StoreError, StoreFault};
 use crate::schema::{shown, stored};
-use crate::store::Store;
 
 /// A registered tool with its form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,14 +20,18 @@ pub struct RegisteredToolRow {
     pub registered_at: u64,
 }
 
-impl Store {
+/// The registered tools of a store, the switches of all tools, and when each tool was first seen.
+#[derive(Debug)]
+pub struct ToolTable<'a>(pub(crate) &'a Database);
+
+impl ToolTable<'_> {
     /// Returns all registered tools, oldest first.
     pub async fn registered(&self) -> Result<Vec<RegisteredToolRow>, StoreError> {
         let query = sqlx::query("SELECT module, tool, form, registered_at FROM registered_tool");
-        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
+        let rows = query.fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
         let mut tools = Vec::with_capacity(rows.len());
         for row in &rows {
-            let (key, form, registered_at) = read_tool(row).map_err(self.failed())?;
+            let (key, form, registered_at) = read_tool(row).map_err(self.0.failed())?;
             match Raw::parse(form) {
                 Ok(form) => tools.push(RegisteredToolRow { key, form, registered_at }),
                 // An unreadable row must not affect the others.
@@ -39,10 +43,9 @@ impl Store {
     }
 
     /// Stores a tool. Returns `false` if it exists and `overwrite` is not set.
-    pub async fn put_registered_tool(&self, tool: &RegisteredToolRow, overwrite: bool) -> Result<bool, StoreError> {
+    pub async fn put(&self, tool: &RegisteredToolRow, overwrite: bool) -> Result<bool, StoreError> {
         let (module, name) = self.checked_key(&tool.key)?;
-        let form = std::str::from_utf8(tool.form.bytes())
-            .map_err(|error| self.refused(StoreFault::Failed, error.to_string()))?;
+        let form = self.0.text_of(&tool.form)?;
         let text = if overwrite {
             "INSERT INTO registered_tool (module, tool, form, registered_at) VALUES ($1, $2, $3, $4) \
              ON CONFLICT (module, tool) DO UPDATE SET form = excluded.form, registered_at = excluded.registered_at"
@@ -51,31 +54,31 @@ impl Store {
              ON CONFLICT (module, tool) DO NOTHING"
         };
         let query = sqlx::query(text).bind(module).bind(name).bind(form).bind(stored(tool.registered_at));
-        let mut transaction = self.begin().await?;
-        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.commit_change(transaction, done.rows_affected() > 0, &[(kind::TOOL, "")]).await
+        let mut transaction = self.0.begin().await?;
+        let done = query.execute(&mut *transaction).await.map_err(self.0.failed())?;
+        self.0.commit_change(transaction, done.rows_affected() > 0, &[(kind::TOOL, "")]).await
     }
 
     /// Removes a tool together with its switch. Returns `false` if there is no such tool.
-    pub async fn remove_registered_tool(&self, key: &ToolKey) -> Result<bool, StoreError> {
+    pub async fn remove(&self, key: &ToolKey) -> Result<bool, StoreError> {
         let Ok((module, name)) = self.checked_key(key) else { return Ok(false) };
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.0.begin().await?;
         let query = sqlx::query("DELETE FROM registered_tool WHERE module = $1 AND tool = $2");
-        let done = query.bind(module).bind(name).execute(&mut *transaction).await.map_err(self.failed())?;
+        let done = query.bind(module).bind(name).execute(&mut *transaction).await.map_err(self.0.failed())?;
         if done.rows_affected() > 0 {
             let query = sqlx::query("DELETE FROM tool_switch WHERE module = $1 AND tool = $2");
-            query.bind(module).bind(name).execute(&mut *transaction).await.map_err(self.failed())?;
+            query.bind(module).bind(name).execute(&mut *transaction).await.map_err(self.0.failed())?;
         }
         let touched = [(kind::TOOL, ""), (kind::SWITCH, "")];
-        self.commit_change(transaction, done.rows_affected() > 0, &touched).await
+        self.0.commit_change(transaction, done.rows_affected() > 0, &touched).await
     }
 
     /// Returns the tools with a switch, and whether they are enabled.
     pub async fn switches(&self) -> Result<Vec<(ToolKey, bool)>, StoreError> {
         let query = sqlx::query("SELECT module, tool, enabled FROM tool_switch");
-        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
+        let rows = query.fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
         let read = |row: &AnyRow| Ok((read_key(row)?, row.try_get::<i64, _>(2)? != 0));
-        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.0.failed())
     }
 
     pub async fn set_switch(&self, key: &ToolKey, enabled: bool) -> Result<(), StoreError> {
@@ -84,10 +87,10 @@ impl Store {
             "INSERT INTO tool_switch (module, tool, enabled) VALUES ($1, $2, $3) \
              ON CONFLICT (module, tool) DO UPDATE SET enabled = excluded.enabled",
         );
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.0.begin().await?;
         let query = query.bind(module).bind(name).bind(i64::from(enabled));
-        query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.commit_change(transaction, true, &[(kind::SWITCH, "")]).await.map(drop)
+        query.execute(&mut *transaction).await.map_err(self.0.failed())?;
+        self.0.commit_change(transaction, true, &[(kind::SWITCH, "")]).await.map(drop)
     }
 
     /// Returns module and name of a key without NUL, which PostgreSQL rejects; SQLite behaves the same for consistency.
@@ -95,35 +98,7 @@ impl Store {
         if is_storable(key) {
             return Ok((&key.module, &key.tool));
         }
-        Err(self.refused(StoreFault::Nul, key.to_string().escape_debug().to_string()))
-    }
-
-    /// Returns the text, or an error if it contains NUL.
-    pub(crate) fn checked_text<'t>(&self, text: &'t str) -> Result<&'t str, StoreError> {
-        if text.contains('\0') {
-            return Err(self.refused(StoreFault::Nul, text.escape_debug().to_string()));
-        }
-        Ok(text)
-    }
-
-    /// Commits a change. The revision is incremented last, so that all writers lock it in the same order. `touched`
-    /// lists the kind and id of rows that others must reload.
-    pub(crate) async fn commit_change(
-        &self,
-        mut transaction: Transaction<'_, Any>,
-        changed: bool,
-        touched: &[(&str, &str)],
-    ) -> Result<bool, StoreError> {
-        if changed {
-            self.raise_revision(&mut transaction, touched).await?;
-            if let Some(text) = self.engine().notify_others() {
-                sqlx::query(text).execute(&mut *transaction).await.map_err(self.failed())?;
-            }
-            transaction.commit().await.map_err(self.failed())?;
-        } else {
-            transaction.rollback().await.map_err(self.failed())?;
-        }
-        Ok(changed)
+        Err(self.0.refused(StoreFault::Nul, key.to_string().escape_debug().to_string()))
     }
 }
 

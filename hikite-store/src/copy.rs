@@ -4,6 +4,7 @@ use futures_util::TryStreamExt;
 use sqlx::{AnyConnection, Row};
 
 use crate::connect::DatabaseEngine;
+use crate::database::Database;
 use crate::error::{StoreError, StoreFault};
 use crate::migrate::POSTGRES_LOCK;
 use crate::schema::{ROWS_PER_INSERT, TableSchema};
@@ -13,21 +14,19 @@ use crate::table::{select_own, tables};
 impl Store {
     /// Copies all rows and returns their number. Refused without changes if `other` is not empty.
     pub async fn copy_to(&self, other: &Self) -> Result<u64, StoreError> {
-        self.copy(other, false).await
+        self.0.copy_to(&other.0, false).await
     }
+}
 
-    /// Replaces the content of `other` in one transaction and returns the number of rows.
-    pub(crate) async fn copy_over(&self, other: &Self) -> Result<u64, StoreError> {
-        self.copy(other, true).await
-    }
-
-    async fn copy(&self, other: &Self, replaces: bool) -> Result<u64, StoreError> {
+impl Database {
+    /// Copies all rows and returns their number. Replaces the rows of `other`, or is refused if there are any.
+    pub(crate) async fn copy_to(&self, other: &Self, replaces: bool) -> Result<u64, StoreError> {
         let mut from = self.snapshot().await?;
         let mut to = other.begin().await?;
-        if other.engine() == DatabaseEngine::Postgres {
+        if other.engine == DatabaseEngine::Postgres {
             sqlx::query(POSTGRES_LOCK).execute(&mut *to).await.map_err(other.failed())?;
         }
-        let known: Vec<&TableSchema> = tables(other.version()).collect();
+        let known: Vec<&TableSchema> = tables(other.version).collect();
         if replaces {
             // The whole chain is deleted; the copy brings its own ends.
             let query = sqlx::query("UPDATE audit_end SET seq = $1 WHERE name = 'trimmed'").bind(i64::MAX);
@@ -67,7 +66,7 @@ impl Store {
         other: &Self,
         to: &mut AnyConnection,
     ) -> Result<u64, StoreError> {
-        let select = select_own(table, self.version());
+        let select = select_own(table, self.version);
         let otherwise = if table.has_initial_rows() {
             "ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash"
         } else {

@@ -5,72 +5,27 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
-use hikite_core::audit::{AuditChain, AuditRecord};
+use hikite_core::audit::AuditRecord;
 use hikite_core::time::rfc3339;
-use parking_lot::Mutex;
 use sqlx::Row;
 
-use crate::audit::AuditBatch;
+use crate::audit::{AuditBatch, AuditLog};
+use crate::audit_head::AuditHead;
+use crate::clock::StoreClock;
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::schema::shown;
-use crate::store::Store;
-use crate::url::StoreUrl;
+use crate::url::{StoreUrl, sidecar};
 use crate::wal::{self, WalDamage};
 
-/// Suffixes of files that accompany the database.
-pub(crate) const HEAD: &str = ".audit-head";
+/// Suffixes of files beside the database.
 pub(crate) const FINDINGS: &str = ".damage";
 const LOG: &str = "-wal";
 /// Number of inspections; a WAL being written looks damaged for a moment.
 const INSPECTIONS: usize = 3;
-
-/// The recorded end of the audit chain. Not synced: after a power cut it may lag behind the store, but never be ahead.
-#[derive(Debug)]
-pub(crate) struct AuditHead {
-    path: PathBuf,
-    file: Mutex<Option<File>>,
-}
-
-impl AuditHead {
-    /// Returns the head beside a file store; `None` for other stores.
-    pub(crate) fn sidecar(url: &StoreUrl) -> Option<Self> {
-        Some(Self { path: sidecar(url.path()?, HEAD), file: Mutex::default() })
-    }
-
-    /// Records the committed end of the chain.
-    pub(crate) fn note(&self, chain: &AuditChain) {
-        let mut file = self.file.lock();
-        if file.is_none() {
-            let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&self.path);
-            *file = opened.ok();
-        }
-        if let Some(file) = &*file
-            && let Err(error) = file.write_all_at(line(chain).as_bytes(), 0)
-        {
-            tracing::debug!(%error, "failed to note the end of the audit log beside the store");
-        }
-    }
-
-    /// Removes the file, which belongs to an earlier store.
-    fn forget(&self) {
-        let _ = fs::remove_file(&self.path);
-    }
-
-    fn read(&self) -> Option<AuditChain> {
-        let text = fs::read_to_string(&self.path).ok()?;
-        let (seq, hash) = text.trim_end().split_once(':')?;
-        let seq = seq.parse().ok()?;
-        (hash.len() == 64).then(|| AuditChain::new(seq, hash))
-    }
-}
-
-/// Formats the line, always in the same length so that it can be overwritten.
-fn line(chain: &AuditChain) -> String {
-    format!("{:020}:{}\n", chain.seq, chain.hash)
-}
 
 /// Inspects the WAL before SQLite opens it. A damaged one is copied, because SQLite overwrites it.
 pub(crate) fn inspect_wal(url: &StoreUrl) -> Option<String> {
@@ -108,70 +63,62 @@ fn page_bytes(path: &Path) -> io::Result<usize> {
     Ok(if size == 1 { 65_536 } else { size })
 }
 
-impl Store {
-    /// Compares the end of the audit chain with the recorded one and reports all damage. A store that cannot be read or
-    /// written is opened nevertheless; its problems are reported elsewhere.
-    pub(crate) async fn report_damage(&self, log: Option<String>) {
-        // The file was moved away on purpose to start afresh.
-        if self.found_version() == 0 {
-            if let Some(head) = self.head() {
-                head.forget();
-            }
-            return;
+/// Compares the end of the audit chain with the recorded one and reports all damage. A store that cannot be read or
+/// written is opened nevertheless; its problems are reported elsewhere.
+pub(crate) async fn report_damage(database: &Database, log: Option<String>) {
+    // The file was moved away on purpose to start afresh.
+    if database.found == 0 {
+        if let Some(head) = &database.head {
+            head.forget();
         }
-        // The recorded end is read first, because the chain may grow meanwhile.
-        let noted = self.head().and_then(AuditHead::read);
-        let last = self.audit_last().await.ok();
-        let gone = noted.zip(last).filter(|(noted, last)| noted.seq > *last);
-        let gone = gone.map(|(noted, last)| (noted.seq - last, format!("records {} to {}", last + 1, noted.seq)));
-        let of_audit = gone.as_ref().map(|(_, which)| format!("{which} of the audit log were written and are lost"));
-        let found: Vec<String> = log.into_iter().chain(of_audit).collect();
-        if found.is_empty() {
-            return;
-        }
-        for what in &found {
-            tracing::error!("{what}\nhint: {HINT}");
-        }
-        let now = self.now().await.unwrap_or_default();
-        self.save_findings(now, &found);
-        if let Err(error) = self.append_audit(&mut AuditBatch::new(vec![record(now, gone)])).await {
-            tracing::error!("failed to record this in the audit log: {error}");
-        }
+        return;
     }
-
-    async fn audit_last(&self) -> Result<u64, StoreError> {
-        let query = sqlx::query("SELECT seq FROM audit_end WHERE name = 'last'");
-        let row = query.fetch_one(self.reader()).await.map_err(self.failed())?;
-        Ok(shown(row.try_get(0).map_err(self.failed())?))
+    // The recorded end is read first, because the chain may grow meanwhile.
+    let noted = database.head.as_ref().and_then(AuditHead::read);
+    let last = audit_last(database).await.ok();
+    let gone = noted.zip(last).filter(|(noted, last)| noted.seq > *last);
+    let gone = gone.map(|(noted, last)| (noted.seq - last, format!("records {} to {}", last + 1, noted.seq)));
+    let of_audit = gone.as_ref().map(|(_, which)| format!("{which} of the audit log were written and are lost"));
+    let found: Vec<String> = log.into_iter().chain(of_audit).collect();
+    if found.is_empty() {
+        return;
     }
-
-    /// Returns the recorded data losses that nobody has acknowledged, oldest first.
-    pub fn known_damage(url: &StoreUrl) -> Vec<String> {
-        let Some(path) = url.path() else { return Vec::new() };
-        let file = sidecar(path, FINDINGS);
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        text.lines().map(ToOwned::to_owned).collect()
+    for what in &found {
+        tracing::error!("{what}\nhint: {HINT}");
     }
-
-    /// Returns advice on how to handle the damage.
-    pub fn damage_hint(url: &StoreUrl) -> String {
-        let file = url.path().map(|path| sidecar(path, FINDINGS).display().to_string());
-        format!("{HINT}; then remove `{}`", file.unwrap_or_default())
+    let now = StoreClock(database).now_ms().await.unwrap_or_default();
+    save_findings(&database.url, now, &found);
+    if let Err(error) = AuditLog(database).append(&mut AuditBatch::new(vec![record(now, gone)])).await {
+        tracing::error!("failed to record this in the audit log: {error}");
     }
+}
 
-    fn save_findings(&self, now: u64, found: &[String]) {
-        let Some(path) = self.url().path() else { return };
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(sidecar(path, FINDINGS));
-        let write = |mut file: fs::File| found.iter().try_for_each(|what| writeln!(file, "{} {what}", rfc3339(now)));
-        if let Err(error) = file.and_then(write) {
-            tracing::error!(%error, "failed to save this for `hikite doctor`");
-        }
-    }
+async fn audit_last(database: &Database) -> Result<u64, StoreError> {
+    let query = sqlx::query("SELECT seq FROM audit_end WHERE name = 'last'");
+    let row = query.fetch_one(database.reader()).await.map_err(database.failed())?;
+    Ok(shown(row.try_get(0).map_err(database.failed())?))
+}
 
-    async fn now(&self) -> Result<u64, StoreError> {
-        let text = format!("SELECT {}", self.engine().now_ms());
-        let row = sqlx::query(&text).fetch_one(self.reader()).await.map_err(self.failed())?;
-        Ok(shown(row.try_get(0).map_err(self.failed())?))
+/// Returns the recorded data losses that nobody has acknowledged, oldest first.
+pub fn known_damage(url: &StoreUrl) -> Vec<String> {
+    let Some(path) = url.path() else { return Vec::new() };
+    let file = sidecar(path, FINDINGS);
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    text.lines().map(ToOwned::to_owned).collect()
+}
+
+/// Returns advice on how to handle the damage.
+pub fn damage_hint(url: &StoreUrl) -> String {
+    let file = url.path().map(|path| sidecar(path, FINDINGS).display().to_string());
+    format!("{HINT}; then remove `{}`", file.unwrap_or_default())
+}
+
+fn save_findings(url: &StoreUrl, now: u64, found: &[String]) {
+    let Some(path) = url.path() else { return };
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(sidecar(path, FINDINGS));
+    let write = |mut file: fs::File| found.iter().try_for_each(|what| writeln!(file, "{} {what}", rfc3339(now)));
+    if let Err(error) = file.and_then(write) {
+        tracing::error!(%error, "failed to save this for `hikite doctor`");
     }
 }
 
@@ -194,9 +141,3 @@ fn record(now: u64, gone: Option<(u64, String)>) -> AuditRecord {
 }
 
 const HINT: &str = "Check the disk and restore a backup with `hikite store restore`, or accept the loss";
-
-pub(crate) fn sidecar(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    PathBuf::from(name)
-}

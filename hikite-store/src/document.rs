@@ -5,10 +5,10 @@ use hikite_core::json::Raw;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::owner::OwnerCheck;
 use crate::schema::{shown, stored};
-use crate::store::Store;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentRow {
@@ -29,13 +29,7 @@ const COLUMNS: &str = "id, owner, document, version, created_at, expires_at";
 
 /// The documents of a store.
 #[derive(Debug)]
-pub struct Documents<'a>(&'a Store);
-
-impl Store {
-    pub fn documents(&self) -> Documents<'_> {
-        Documents(self)
-    }
-}
+pub struct Documents<'a>(pub(crate) &'a Database);
 
 impl Documents<'_> {
     /// Returns a document, if it exists and has not expired.

@@ -13,7 +13,7 @@ impl Store {
         let mut removed = 0;
         for table in TABLES {
             let text = format!("DELETE FROM {table} WHERE expires_at > 0 AND expires_at <= $1");
-            let done = sqlx::query(&text).bind(stored(now)).execute(self.writer()).await.map_err(self.failed())?;
+            let done = sqlx::query(&text).bind(stored(now)).execute(self.0.writer()).await.map_err(self.0.failed())?;
             removed += done.rows_affected();
         }
         Ok(removed)

@@ -6,17 +6,16 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::columns::TOOL_SEEN;
-use crate::control::{is_storable, read_key};
+use crate::control::{ToolTable, is_storable, read_key};
 use crate::error::StoreError;
 use crate::schema::{ROWS_PER_INSERT, SqlValue, shown, stored};
-use crate::store::Store;
 
-impl Store {
+impl ToolTable<'_> {
     /// Returns the time at which each tool was first seen, in milliseconds since 1970.
     pub async fn first_seen(&self) -> Result<Vec<(ToolKey, u64)>, StoreError> {
-        let rows = sqlx::query(&TOOL_SEEN.select()).fetch_all(self.reader()).await.map_err(self.failed())?;
+        let rows = sqlx::query(&TOOL_SEEN.select()).fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
         let read = |row: &AnyRow| Ok((read_key(row)?, shown(row.try_get(2)?)));
-        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.0.failed())
     }
 
     /// Records the time for new tools. Names with NUL are skipped.
@@ -27,7 +26,7 @@ impl Store {
         if keys.is_empty() {
             return Ok(());
         }
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.0.begin().await?;
         for keys in keys.chunks(ROWS_PER_INSERT) {
             let row = |key: &&ToolKey| {
                 vec![
@@ -37,8 +36,8 @@ impl Store {
                 ]
             };
             let rows: Vec<Vec<SqlValue>> = keys.iter().map(row).collect();
-            TOOL_SEEN.insert(&mut transaction, &rows, "ON CONFLICT DO NOTHING").await.map_err(self.failed())?;
+            TOOL_SEEN.insert(&mut transaction, &rows, "ON CONFLICT DO NOTHING").await.map_err(self.0.failed())?;
         }
-        transaction.commit().await.map_err(self.failed())
+        transaction.commit().await.map_err(self.0.failed())
     }
 }

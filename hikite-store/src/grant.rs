@@ -4,12 +4,11 @@ use std::fmt;
 
 use sqlx::Row;
 
-use crate::document::DocumentRow;
+use crate::document::{DocumentRow, Documents};
 use crate::error::StoreError;
 use crate::owner::OwnerCheck;
 use crate::record::{OwnedRecord, Record, Records};
 use crate::schema::{ColumnType, RowValues, SqlValue, TableSchema};
-use crate::store::Store;
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct GrantRow {
@@ -45,12 +44,6 @@ pub struct GrantRotation {
     pub project: Option<String>,
 }
 
-impl Store {
-    pub fn grants(&self) -> Records<'_, GrantRow> {
-        Records::new(self)
-    }
-}
-
 impl Records<'_, GrantRow> {
     /// Replaces the document `code` by a grant and the document `used`, if the code exists, the others do not, and the
     /// user is not locked out: all or nothing.
@@ -60,31 +53,31 @@ impl Records<'_, GrantRow> {
         grant: &GrantRow,
         used: &DocumentRow,
     ) -> Result<bool, StoreError> {
-        let Ok(id) = self.store.checked_text(code.1) else { return Ok(false) };
-        let documents = self.store.documents();
-        let mut transaction = self.store.begin().await?;
+        let Ok(id) = self.database.checked_text(code.1) else { return Ok(false) };
+        let documents = Documents(self.database);
+        let mut transaction = self.database.begin().await?;
         // Users are locked before other rows, in the order of all other writers, to avoid deadlocks.
-        let done = self.store.lock_owner(&mut transaction, grant.subject(), OwnerCheck::User).await?
+        let done = self.database.lock_owner(&mut transaction, grant.subject(), OwnerCheck::User).await?
             && documents.delete(&mut transaction, (code.0, id)).await?
             && self.insert(&mut transaction, grant).await?
             && documents.insert(&mut transaction, used).await?;
         let touched = [(code.0, id), (GrantRow::KIND, &*grant.id), (used.kind, &*used.id)];
-        self.store.commit_change(transaction, done, &touched).await
+        self.database.commit_change(transaction, done, &touched).await
     }
 
     /// Removes the grants of a client, or only those that one user gave it. Returns their ids.
     pub async fn remove_of_client(&self, client: &str, subject: Option<&str>) -> Result<Vec<String>, StoreError> {
         let of_subject = if subject.is_some() { "subject = $2" } else { "$2 = $2" };
         let text = format!("DELETE FROM grants WHERE client = $1 AND {of_subject} RETURNING id");
-        let Ok(client) = self.store.checked_text(client) else { return Ok(Vec::new()) };
-        let Ok(subject) = self.store.checked_text(subject.unwrap_or_default()) else { return Ok(Vec::new()) };
-        let mut transaction = self.store.begin().await?;
+        let Ok(client) = self.database.checked_text(client) else { return Ok(Vec::new()) };
+        let Ok(subject) = self.database.checked_text(subject.unwrap_or_default()) else { return Ok(Vec::new()) };
+        let mut transaction = self.database.begin().await?;
         let query = sqlx::query(&text).bind(client).bind(subject);
-        let rows = query.fetch_all(&mut *transaction).await.map_err(self.store.failed())?;
+        let rows = query.fetch_all(&mut *transaction).await.map_err(self.database.failed())?;
         let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>();
-        let ids = ids.map_err(self.store.failed())?;
+        let ids = ids.map_err(self.database.failed())?;
         let touched: Vec<(&str, &str)> = ids.iter().map(|id| (GrantRow::KIND, id.as_str())).collect();
-        self.store.commit_change(transaction, !ids.is_empty(), &touched).await?;
+        self.database.commit_change(transaction, !ids.is_empty(), &touched).await?;
         Ok(ids)
     }
 }

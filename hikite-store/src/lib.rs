@@ -3,6 +3,7 @@
 
 mod account;
 mod audit;
+mod audit_head;
 mod backup;
 mod change;
 mod check;
@@ -14,6 +15,7 @@ mod consent;
 mod control;
 mod copy;
 mod damage;
+mod database;
 mod document;
 mod error;
 mod expiry;
@@ -48,29 +50,32 @@ mod tests;
 
 pub use account::AccountRow;
 pub use audit::{
-    AuditBatch, AuditCursor, AuditFilter, AuditPage, AuditRow, AuditVerification, Retention, TrimEvidence, TrimOutcome,
+    AuditBatch, AuditCursor, AuditFilter, AuditLog, AuditPage, AuditRow, AuditVerification, Retention, TrimEvidence,
+    TrimOutcome,
 };
-pub use change::{ChangeSet, RowChange, kind as change_kind};
+pub use change::{ChangeLog, ChangeSet, RowChange, kind as change_kind};
 pub use client::ClientRow;
-pub use clock::{Boot, ClockJump, MachineClock};
+pub use clock::{Boot, ClockJump, MachineClock, StoreClock};
 pub use consent::ConsentRow;
-pub use control::RegisteredToolRow;
+pub use control::{RegisteredToolRow, ToolTable};
+pub use damage::{damage_hint, known_damage};
 pub use document::{DocumentRow, Documents};
 pub use error::{StoreError, StoreFault};
 pub use grant::{GrantRotation, GrantRow};
-pub use lease::Lease;
+pub use lease::{Lease, LeaseTable};
 pub use list::StoreListCache;
 pub use login::LoginRow;
-pub use memory::SearchMemoryRow;
+pub use memory::{SearchMemoryRow, SearchTables};
 pub use migrate::NEWEST;
-pub use node::{NOBODY, NodeRow};
+pub use node::{NOBODY, NodeRow, NodeTable};
 pub use owner::OwnerCheck;
 pub use passkey::PasskeyRow;
 pub use pin::PinRow;
-pub use project::ProjectRow;
+pub use project::{ProjectRow, ProjectTable};
 pub use record::{OwnedRecord, Record, Records};
+pub use restore::{check_unused, install};
 pub use store::Store;
-pub use token::TokenRow;
+pub use token::{TokenRow, TokenTable};
 pub use url::{StoreUrl, StoreUrlError};
-pub use user::{AccessKind, UserRow};
-pub use vault::{VaultKeyRow, VaultSecretRow};
+pub use user::{AccessKind, UserRow, UserTable};
+pub use vault::{VaultKeyRow, VaultSecretRow, VaultTable};

@@ -12,6 +12,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::schema::{shown, stored};
 use crate::store::Store;
@@ -45,10 +46,10 @@ impl Store {
     /// Loads the cache. Writes continue until the store is closed.
     pub async fn list_cache(&self) -> Result<Arc<StoreListCache>, StoreError> {
         let query = sqlx::query("SELECT definition, lists, fetched_at FROM list_cache");
-        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
+        let rows = query.fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
         let mut cached = HashMap::with_capacity(rows.len());
         for row in &rows {
-            let (definition, lists, fetched_at) = read(row).map_err(self.failed())?;
+            let (definition, lists, fetched_at) = read(row).map_err(self.0.failed())?;
             // An unreadable list is fetched again and then overwritten.
             match Raw::parse(lists) {
                 Ok(lists) => drop(cached.insert(definition, CachedList { lists, fetched_at })),
@@ -58,10 +59,12 @@ impl Store {
             }
         }
         let (jobs, waiting) = mpsc::channel(QUEUED_MAX);
-        self.spawn(write_all(self.clone(), waiting));
+        self.0.spawn(write_all(Arc::clone(&self.0), waiting));
         Ok(Arc::new(StoreListCache { cached: Mutex::new(cached), jobs }))
     }
+}
 
+impl Database {
     async fn write_lists(&self, lists: &[(String, CachedList)]) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         for (definition, cached) in lists {
@@ -120,7 +123,7 @@ impl ListCache for StoreListCache {
 }
 
 /// Runs the jobs in order, batching queued lists into one transaction.
-async fn write_all(store: Store, mut waiting: mpsc::Receiver<CacheJob>) {
+async fn write_all(database: Arc<Database>, mut waiting: mpsc::Receiver<CacheJob>) {
     let mut jobs = Vec::with_capacity(LISTS_PER_TRANSACTION);
     while waiting.recv_many(&mut jobs, LISTS_PER_TRANSACTION).await > 0 {
         let mut lists = Vec::new();
@@ -132,7 +135,7 @@ async fn write_all(store: Store, mut waiting: mpsc::Receiver<CacheJob>) {
             }
         }
         if !lists.is_empty()
-            && let Err(error) = store.write_lists(&lists).await
+            && let Err(error) = database.write_lists(&lists).await
         {
             tracing::warn!("failed to cache tool lists: {error}");
         }

@@ -1,8 +1,7 @@
 //! Logins of browsers.
 
-use crate::record::{OwnedRecord, Record, Records};
+use crate::record::{OwnedRecord, Record};
 use crate::schema::{ColumnType, RowValues, SqlValue, TableSchema};
-use crate::store::Store;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoginRow {
@@ -13,12 +12,6 @@ pub struct LoginRow {
     /// Milliseconds since 1970, like all times.
     pub created_at: u64,
     pub expires_at: u64,
-}
-
-impl Store {
-    pub fn logins(&self) -> Records<'_, LoginRow> {
-        Records::new(self)
-    }
 }
 
 impl Record for LoginRow {

@@ -9,9 +9,9 @@ use sqlx::any::AnyRow;
 use crate::change::kind;
 use crate::columns::MEMORY;
 use crate::control::is_storable;
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::schema::{ROWS_PER_INSERT, SqlValue, shown, stored};
-use crate::store::Store;
 
 /// A query and the tool that it led to.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,19 +36,23 @@ pub struct SearchMemoryRow {
 
 const KEY: &str = "project = $1 AND query = $2 AND module = $3 AND tool = $4";
 
-impl Store {
+/// The memory of searches and the vectors of a store.
+#[derive(Debug)]
+pub struct SearchTables<'a>(pub(crate) &'a Database);
+
+impl SearchTables<'_> {
     /// Returns the pairs of one project, or of all.
     pub async fn remembered(&self, project: Option<&str>) -> Result<Vec<SearchMemoryRow>, StoreError> {
         let text = MEMORY.select();
         let rows = match project {
             Some(project) => {
                 let text = format!("{text} WHERE project = $1");
-                sqlx::query(&text).bind(project).fetch_all(self.reader()).await
+                sqlx::query(&text).bind(project).fetch_all(self.0.reader()).await
             }
-            None => sqlx::query(&text).fetch_all(self.reader()).await,
+            None => sqlx::query(&text).fetch_all(self.0.reader()).await,
         };
-        let rows = rows.map_err(self.failed())?;
-        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
+        let rows = rows.map_err(self.0.failed())?;
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.0.failed())
     }
 
     /// Writes new or changed pairs and deletes those in `gone`.
@@ -57,12 +61,12 @@ impl Store {
         pairs: &[SearchMemoryRow],
         gone: &[(String, String, ToolKey)],
     ) -> Result<(), StoreError> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.0.begin().await?;
         for (project, query, key) in gone {
             let text = format!("DELETE FROM search_memory WHERE {KEY}");
             let query = sqlx::query(&text).bind(project.as_str()).bind(query.as_str());
             let query = query.bind(&*key.module).bind(&*key.tool);
-            query.execute(&mut *transaction).await.map_err(self.failed())?;
+            query.execute(&mut *transaction).await.map_err(self.0.failed())?;
         }
         let mut pairs: Vec<&SearchMemoryRow> = pairs.iter().filter(|pair| is_storable(&pair.key)).collect();
         // Sorted, so that two processes cannot deadlock.
@@ -72,14 +76,14 @@ impl Store {
             let otherwise = "ON CONFLICT (project, query, module, tool) DO UPDATE SET text = excluded.text, \
                  model = excluded.model, vector = excluded.vector, weight = excluded.weight, \
                  used_at = excluded.used_at";
-            MEMORY.insert(&mut transaction, &rows, otherwise).await.map_err(self.failed())?;
+            MEMORY.insert(&mut transaction, &rows, otherwise).await.map_err(self.0.failed())?;
         }
-        transaction.commit().await.map_err(self.failed())
+        transaction.commit().await.map_err(self.0.failed())
     }
 
     /// Deletes the pairs of one project, or of all; returns their number.
     pub async fn forget(&self, project: Option<&str>) -> Result<u64, StoreError> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.0.begin().await?;
         let done = match project {
             Some(project) => {
                 let query = sqlx::query("DELETE FROM search_memory WHERE project = $1").bind(project);
@@ -87,8 +91,8 @@ impl Store {
             }
             None => sqlx::query("DELETE FROM search_memory").execute(&mut *transaction).await,
         };
-        let count = done.map_err(self.failed())?.rows_affected();
-        self.commit_change(transaction, count > 0, &[(kind::MEMORY, "")]).await.map(|_| count)
+        let count = done.map_err(self.0.failed())?.rows_affected();
+        self.0.commit_change(transaction, count > 0, &[(kind::MEMORY, "")]).await.map(|_| count)
     }
 }
 

@@ -3,9 +3,9 @@
 
 use sqlx::{AnyConnection, Row};
 
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::schema::shown;
-use crate::store::Store;
 
 /// The required state of a new row's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum OwnerCheck {
     Anybody,
 }
 
-impl Store {
+impl Database {
     /// Returns `true` if a subject matches `holder`. A user is locked until the end of the transaction: the update
     /// changes nothing, but takes the row lock that PostgreSQL needs.
     pub(crate) async fn lock_owner(

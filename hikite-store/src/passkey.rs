@@ -1,8 +1,7 @@
 //! Passkeys of users.
 
-use crate::record::{OwnedRecord, Record, Records};
+use crate::record::{OwnedRecord, Record};
 use crate::schema::{ColumnType, RowValues, SqlValue, TableSchema};
-use crate::store::Store;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PasskeyRow {
@@ -18,12 +17,6 @@ pub struct PasskeyRow {
     pub version: u64,
     /// Milliseconds since 1970.
     pub created_at: u64,
-}
-
-impl Store {
-    pub fn passkeys(&self) -> Records<'_, PasskeyRow> {
-        Records::new(self)
-    }
 }
 
 impl Record for PasskeyRow {

@@ -1,10 +1,9 @@
 //! Pins: approved and blocked tool definitions.
 
-use crate::document::DocumentRow;
+use crate::document::{DocumentRow, Documents};
 use crate::error::StoreError;
 use crate::record::{Record, Records};
 use crate::schema::{ColumnType, RowValues, SqlValue, TableSchema};
-use crate::store::Store;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinRow {
@@ -20,26 +19,20 @@ pub struct PinRow {
     pub created_at: u64,
 }
 
-impl Store {
-    pub fn pins(&self) -> Records<'_, PinRow> {
-        Records::new(self)
-    }
-}
-
 impl Records<'_, PinRow> {
     /// Inserts the pins whose id is new, with their definitions, as one change; returns the number of new rows.
     pub async fn put_new(&self, pins: &[(PinRow, DocumentRow)]) -> Result<u64, StoreError> {
-        let mut transaction = self.store.begin().await?;
+        let mut transaction = self.database.begin().await?;
         let mut new = 0;
         let mut touched = vec![(PinRow::KIND, "")];
         for (pin, definition) in pins {
-            new += u64::from(self.store.documents().insert(&mut transaction, definition).await?);
+            new += u64::from(Documents(self.database).insert(&mut transaction, definition).await?);
             new += u64::from(self.insert(&mut transaction, pin).await?);
             if touched.len() == 1 {
                 touched.push((definition.kind, ""));
             }
         }
-        self.store.commit_change(transaction, new > 0, &touched).await?;
+        self.database.commit_change(transaction, new > 0, &touched).await?;
         Ok(new)
     }
 }

@@ -3,18 +3,14 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use futures_util::future::join_all;
-use sqlx::{AnyPool, Row};
+use sqlx::AnyPool;
 use tokio_util::sync::CancellationToken;
 
-use crate::connect::{ConnectTarget, DatabaseEngine, WAIT};
+use crate::connect::{ConnectTarget, WAIT};
+use crate::database::Database;
 use crate::error::{StoreError, StoreFault};
-use crate::store::Store;
-
-/// Timeout of the revision query. Shorter than all others, so that it fires first.
-const REVISION_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The pools for reading and writing, and their replacements. Each replacement leaves a few empty structures behind.
 pub(crate) struct StorePools {
@@ -25,7 +21,7 @@ pub(crate) struct StorePools {
     /// Cancelled when the pools are replaced.
     pub(crate) replaced: CancellationToken,
     /// Set once a query has succeeded on them.
-    has_answered: AtomicBool,
+    pub(crate) has_answered: AtomicBool,
     next: OnceLock<Box<Self>>,
 }
 
@@ -58,32 +54,7 @@ impl StorePools {
     }
 }
 
-impl Store {
-    /// Returns the revision, which grows with every change that other processes must see. Connections that do not
-    /// answer this query in time are replaced.
-    pub async fn revision(&self) -> Result<i64, StoreError> {
-        let pools = self.pools();
-        if self.engine() == DatabaseEngine::Sqlite {
-            return query_revision(&pools.watch).await.map_err(self.failed());
-        }
-        match tokio::time::timeout(REVISION_TIMEOUT, query_revision(&pools.watch)).await {
-            Ok(answer) => {
-                let revision = answer.map_err(self.failed())?;
-                pools.has_answered.store(true, Ordering::Relaxed);
-                Ok(revision)
-            }
-            Err(_) => {
-                self.replace(pools);
-                Err(self.refused(StoreFault::Unreachable, "it does not respond"))
-            }
-        }
-    }
-
-    /// Fails unless the store answers in time.
-    pub async fn answers(&self) -> Result<(), StoreError> {
-        self.revision().await.map(drop)
-    }
-
+impl Database {
     /// Runs work until its connections are replaced; on those it would hang forever.
     pub(crate) async fn until_replaced<T>(
         &self,
@@ -95,25 +66,20 @@ impl Store {
     }
 
     /// Replaces hanging connections.
-    fn replace(&self, pools: &StorePools) {
+    pub(crate) fn replace(&self, pools: &StorePools) {
         // Pools without any success hold nothing that hangs: each outage causes one replacement, whatever its length.
         if !pools.has_answered.load(Ordering::Relaxed) {
             return;
         }
-        let Ok(target) = ConnectTarget::of(self.url()) else { return };
+        let Ok(target) = ConnectTarget::of(&self.url) else { return };
         if pools.next.set(Box::new(StorePools::new(&target, target.pools()))).is_err() {
             return;
         }
         pools.replaced.cancel();
-        tracing::warn!("{} does not respond; its connections are closed and opened again", self.url());
+        tracing::warn!("{} does not respond; its connections are closed and opened again", self.url);
         let closing = [&pools.reader, &pools.writer, &pools.watch].map(AnyPool::clone);
         self.spawn(async move {
             let _ = tokio::time::timeout(WAIT, join_all(closing.iter().map(AnyPool::close))).await;
         });
     }
-}
-
-async fn query_revision(pool: &AnyPool) -> Result<i64, sqlx::Error> {
-    let query = sqlx::query("SELECT value FROM hikite WHERE name = 'revision'");
-    query.fetch_one(pool).await?.try_get(0)
 }

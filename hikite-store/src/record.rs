@@ -7,10 +7,10 @@ use std::marker::PhantomData;
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::owner::OwnerCheck;
 use crate::schema::{RowValues, SqlValue, TableSchema, stored};
-use crate::store::Store;
 
 /// A row of a typed table. The first column is the id.
 pub trait Record: Clone + Send + Sync + 'static {
@@ -34,21 +34,21 @@ pub trait OwnedRecord: Record {
 
 /// One typed table of a store.
 pub struct Records<'a, R> {
-    pub(crate) store: &'a Store,
+    pub(crate) database: &'a Database,
     row: PhantomData<R>,
 }
 
 impl<'a, R: Record> Records<'a, R> {
-    pub(crate) fn new(store: &'a Store) -> Self {
-        Self { store, row: PhantomData }
+    pub(crate) fn new(database: &'a Database) -> Self {
+        Self { database, row: PhantomData }
     }
 
     /// Returns a row, if it exists and has not expired.
     pub async fn get(&self, id: &str, now: u64) -> Result<Option<R>, StoreError> {
-        let Ok(id) = self.store.checked_text(id) else { return Ok(None) };
+        let Ok(id) = self.database.checked_text(id) else { return Ok(None) };
         let text = format!("{} WHERE id = $1 AND {}", R::SCHEMA.select(), alive::<R>("$2"));
         let query = sqlx::query(&text).bind(id).bind(stored(now));
-        let row = query.fetch_optional(self.store.reader()).await.map_err(self.store.failed())?;
+        let row = query.fetch_optional(self.database.reader()).await.map_err(self.database.failed())?;
         self.read(row.as_ref().as_slice()).map(|mut rows| rows.pop())
     }
 
@@ -56,39 +56,39 @@ impl<'a, R: Record> Records<'a, R> {
     pub async fn all(&self, now: u64) -> Result<Vec<R>, StoreError> {
         let text = format!("{} WHERE {} ORDER BY created_at, id", R::SCHEMA.select(), alive::<R>("$1"));
         let query = sqlx::query(&text).bind(stored(now));
-        let rows = query.fetch_all(self.store.reader()).await.map_err(self.store.failed())?;
+        let rows = query.fetch_all(self.database.reader()).await.map_err(self.database.failed())?;
         self.read(&rows.iter().collect::<Vec<_>>())
     }
 
     /// Inserts a row with version 1. Returns `false` if the id exists, expired or not.
     pub async fn put(&self, row: &R) -> Result<bool, StoreError> {
-        let mut transaction = self.store.begin().await?;
+        let mut transaction = self.database.begin().await?;
         let done = self.insert(&mut transaction, row).await?;
-        self.store.commit_change(transaction, done, &[(R::KIND, row.id())]).await
+        self.database.commit_change(transaction, done, &[(R::KIND, row.id())]).await
     }
 
     /// Changes a row in the version that it names, except for the time of its creation. Returns `false` if it has
     /// another version or is gone. The version grows by one.
     pub async fn change(&self, row: &R) -> Result<bool, StoreError> {
-        let mut transaction = self.store.begin().await?;
+        let mut transaction = self.database.begin().await?;
         let done = self.update(&mut transaction, row).await?;
-        self.store.commit_change(transaction, done, &[(R::KIND, row.id())]).await
+        self.database.commit_change(transaction, done, &[(R::KIND, row.id())]).await
     }
 
     /// Removes and returns a row; only one of several concurrent callers gets it. Expired ones are not returned.
     pub async fn take(&self, id: &str, now: u64) -> Result<Option<R>, StoreError> {
-        let Ok(id) = self.store.checked_text(id) else { return Ok(None) };
+        let Ok(id) = self.database.checked_text(id) else { return Ok(None) };
         let text = format!(
             "DELETE FROM {} WHERE id = $1 AND {} RETURNING {}",
             R::SCHEMA.name,
             alive::<R>("$2"),
             R::SCHEMA.selected()
         );
-        let mut transaction = self.store.begin().await?;
+        let mut transaction = self.database.begin().await?;
         let query = sqlx::query(&text).bind(id).bind(stored(now));
-        let row = query.fetch_optional(&mut *transaction).await.map_err(self.store.failed())?;
+        let row = query.fetch_optional(&mut *transaction).await.map_err(self.database.failed())?;
         let taken = self.read(row.as_ref().as_slice())?.pop();
-        self.store.commit_change(transaction, row.is_some(), &[(R::KIND, id)]).await?;
+        self.database.commit_change(transaction, row.is_some(), &[(R::KIND, id)]).await?;
         Ok(taken)
     }
 
@@ -100,7 +100,7 @@ impl<'a, R: Record> Records<'a, R> {
             }
         }
         let done = R::SCHEMA.insert(connection, &[values], "ON CONFLICT (id) DO NOTHING").await;
-        Ok(done.map_err(self.store.failed())? > 0)
+        Ok(done.map_err(self.database.failed())? > 0)
     }
 
     async fn update(&self, connection: &mut AnyConnection, row: &R) -> Result<bool, StoreError> {
@@ -123,7 +123,7 @@ impl<'a, R: Record> Records<'a, R> {
             query = value.bind_to(query);
         }
         let query = query.bind(row.id()).bind(stored(row.version()));
-        let done = query.execute(connection).await.map_err(self.store.failed())?;
+        let done = query.execute(connection).await.map_err(self.database.failed())?;
         Ok(done.rows_affected() > 0)
     }
 
@@ -132,7 +132,7 @@ impl<'a, R: Record> Records<'a, R> {
         let values = row.values();
         for value in &values {
             if let SqlValue::Text(text) = value {
-                self.store.checked_text(text)?;
+                self.database.checked_text(text)?;
             }
         }
         Ok(values)
@@ -142,7 +142,7 @@ impl<'a, R: Record> Records<'a, R> {
     fn read(&self, rows: &[&AnyRow]) -> Result<Vec<R>, StoreError> {
         let mut records = Vec::with_capacity(rows.len());
         for row in rows {
-            let values = R::SCHEMA.read(row).map_err(self.store.failed())?;
+            let values = R::SCHEMA.read(row).map_err(self.database.failed())?;
             let id = values.first().map(SqlValue::shown).unwrap_or_default();
             match R::read(RowValues::new(values)) {
                 Some(record) => records.push(record),
@@ -156,20 +156,20 @@ impl<'a, R: Record> Records<'a, R> {
 impl<R: OwnedRecord> Records<'_, R> {
     /// Returns the rows of a subject that have not expired, oldest first.
     pub async fn of_subject(&self, subject: &str, now: u64) -> Result<Vec<R>, StoreError> {
-        let Ok(subject) = self.store.checked_text(subject) else { return Ok(Vec::new()) };
+        let Ok(subject) = self.database.checked_text(subject) else { return Ok(Vec::new()) };
         let text =
             format!("{} WHERE subject = $1 AND {} ORDER BY created_at, id", R::SCHEMA.select(), alive::<R>("$2"));
         let query = sqlx::query(&text).bind(subject).bind(stored(now));
-        let rows = query.fetch_all(self.store.reader()).await.map_err(self.store.failed())?;
+        let rows = query.fetch_all(self.database.reader()).await.map_err(self.database.failed())?;
         self.read(&rows.iter().collect::<Vec<_>>())
     }
 
     /// Inserts a row with version 1. Returns `false` if its id exists or its subject does not match `holder`.
     pub async fn put_owned(&self, row: &R, holder: OwnerCheck) -> Result<bool, StoreError> {
-        let mut transaction = self.store.begin().await?;
-        let done = self.store.lock_owner(&mut transaction, row.subject(), holder).await?
+        let mut transaction = self.database.begin().await?;
+        let done = self.database.lock_owner(&mut transaction, row.subject(), holder).await?
             && self.insert(&mut transaction, row).await?;
-        self.store.commit_change(transaction, done, &[(R::KIND, row.id())]).await
+        self.database.commit_change(transaction, done, &[(R::KIND, row.id())]).await
     }
 }
 

@@ -8,62 +8,63 @@ use std::time::Duration;
 
 use sqlx::{ConnectOptions, Connection, Row};
 
+use crate::audit_head::HEAD;
 use crate::connect::{ConnectTarget, DatabaseEngine};
-use crate::damage::{FINDINGS, HEAD, inspect_wal, sidecar};
+use crate::damage::{FINDINGS, inspect_wal};
 use crate::error::{StoreError, StoreFault};
 use crate::store::Store;
-use crate::url::{StoreLocation, StoreUrl};
+use crate::url::{StoreLocation, StoreUrl, sidecar};
 
 /// Number of checks; a connection that was just closed may still be visible.
 const CHECKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Store {
-    /// Fails if another connection to the store is open. Afterwards a SQLite file has no journal beside it.
-    pub async fn check_unused(url: &StoreUrl) -> Result<(), StoreError> {
-        if url.path().is_some_and(|path| !path.exists()) || url.is_memory() {
-            return Ok(());
-        }
-        // SQLite would read the intact part of a damaged WAL and delete the file.
-        if let Some(what) = inspect_wal(url) {
-            return Err(StoreError::new(StoreFault::Damaged, url, what));
-        }
-        let mut others = String::new();
-        for _ in 0..CHECKS {
-            match others_of(url).await? {
-                None => return Ok(()),
-                Some(who) => others = who,
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
-        Err(StoreError::new(StoreFault::InUse, url, others))
-    }
-
-    /// Replaces the store at `url` by the file `prepared` and keeps the old one at `replaced_path`. Returns `true` if there was
-    /// an old one. `prepared` must be closed; it is moved or read.
-    pub async fn install(prepared: &Path, url: &StoreUrl, replaced_path: &Path) -> Result<bool, StoreError> {
-        match &url.0 {
-            StoreLocation::File(path) => {
-                let refused = |error: io::Error| StoreError::new(StoreFault::NotWritable, url, error.to_string());
-                swap(prepared, path, replaced_path).map_err(refused)
-            }
-            StoreLocation::Memory | StoreLocation::Postgres(_) => {
-                let other = Self::open(url).await?;
-                let outcome = replace(prepared, &other, replaced_path).await;
-                other.close().await;
-                outcome.map(|()| true)
-            }
-        }
-    }
-
     /// Checkpoints the journal into the file and closes the store, so that the file alone can be moved.
     pub async fn settle(self) -> Result<(), StoreError> {
-        let outcome = match self.engine() {
-            DatabaseEngine::Sqlite => self.checkpoint_journal().await,
+        let outcome = match self.0.engine {
+            DatabaseEngine::Sqlite => self.0.checkpoint_journal().await,
             DatabaseEngine::Postgres => Ok(()),
         };
         self.close().await;
         outcome
+    }
+}
+
+/// Fails if another connection to the store is open. Afterwards a SQLite file has no journal beside it.
+pub async fn check_unused(url: &StoreUrl) -> Result<(), StoreError> {
+    if url.path().is_some_and(|path| !path.exists()) || url.is_memory() {
+        return Ok(());
+    }
+    // SQLite would read the intact part of a damaged WAL and delete the file.
+    if let Some(what) = inspect_wal(url) {
+        return Err(StoreError::new(StoreFault::Damaged, url, what));
+    }
+    let mut others = String::new();
+    for _ in 0..CHECKS {
+        match others_of(url).await? {
+            None => return Ok(()),
+            Some(who) => others = who,
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Err(StoreError::new(StoreFault::InUse, url, others))
+}
+
+/// Replaces the store at `url` by the file `prepared` and keeps the old one at `replaced_path`. Returns `true` if there was
+/// an old one. `prepared` must be closed; it is moved or read.
+pub async fn install(prepared: &Path, url: &StoreUrl, replaced_path: &Path) -> Result<bool, StoreError> {
+    match &url.0 {
+        StoreLocation::File(path) => {
+            let refused = |error: io::Error| StoreError::new(StoreFault::NotWritable, url, error.to_string());
+            swap(prepared, path, replaced_path).map_err(refused)
+        }
+        StoreLocation::Memory | StoreLocation::Postgres(_) => {
+            let other = Store::open(url).await?;
+            let outcome = replace(prepared, &other, replaced_path).await;
+            other.close().await;
+            outcome.map(|()| true)
+        }
     }
 }
 
@@ -130,7 +131,7 @@ fn swap(prepared: &Path, path: &Path, replaced_path: &Path) -> io::Result<bool> 
 async fn replace(prepared: &Path, other: &Store, replaced_path: &Path) -> Result<(), StoreError> {
     other.backup(replaced_path).await?;
     let from = Store::open(&StoreUrl::file(prepared)).await?;
-    let outcome = from.copy_over(other).await;
+    let outcome = from.0.copy_to(&other.0, true).await;
     from.close().await;
     outcome.map(drop)
 }

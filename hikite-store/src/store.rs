@@ -1,41 +1,43 @@
 //! The store: migrated when opened, cheap to clone, closed once.
 
 use std::fmt;
-use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, Transaction};
-use tokio::sync::Notify;
+use sqlx::{AnyConnection, AnyPool, Connection, Executor};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
+use crate::account::AccountRow;
+use crate::audit::AuditLog;
+use crate::change::ChangeLog;
+use crate::client::ClientRow;
+use crate::clock::StoreClock;
 use crate::connect::{ConnectTarget, DatabaseEngine, WAIT};
-use crate::damage::{AuditHead, inspect_wal};
+use crate::consent::ConsentRow;
+use crate::control::ToolTable;
+use crate::damage::{inspect_wal, report_damage};
+use crate::database::Database;
+use crate::document::Documents;
 use crate::error::{StoreError, StoreFault};
+use crate::grant::GrantRow;
+use crate::lease::LeaseTable;
+use crate::login::LoginRow;
+use crate::memory::SearchTables;
 use crate::migrate::{self, MigrationBackup, MigrationError, NEWEST};
-use crate::pools::StorePools;
+use crate::node::NodeTable;
+use crate::passkey::PasskeyRow;
+use crate::pin::PinRow;
+use crate::project::ProjectTable;
+use crate::record::Records;
+use crate::token::TokenTable;
 use crate::url::StoreUrl;
+use crate::user::UserTable;
+use crate::vault::VaultTable;
 
+/// An open store. Each kind of rows has a handle that borrows the store.
 #[derive(Clone)]
-pub struct Store(Arc<StoreInner>);
-
-struct StoreInner {
-    url: StoreUrl,
-    engine: DatabaseEngine,
-    pools: StorePools,
-    /// The version before opening, and the current one.
-    found: i64,
-    version: i64,
-    /// The recorded end of the audit chain, beside a file store.
-    head: Option<AuditHead>,
-    /// Notified when other processes may have written something.
-    change_notify: Notify,
-    tasks: TaskTracker,
-    closing: CancellationToken,
-}
+pub struct Store(pub(crate) Arc<Database>);
 
 /// Files of earlier versions cannot shrink.
 const AUTO_VACUUM_SINCE: i64 = 7;
@@ -58,8 +60,8 @@ impl Store {
     async fn open_newest(url: &StoreUrl, folder: Option<&Path>) -> Result<Self, StoreError> {
         let log = inspect_wal(url);
         let store = Self::open_at(url, NEWEST, folder).await?;
-        store.adopt_users().await?;
-        store.report_damage(log).await;
+        store.users().adopt().await?;
+        report_damage(&store.0, log).await;
         Ok(store)
     }
 
@@ -90,30 +92,12 @@ impl Store {
                 other => break other?,
             }
         };
-        Ok(Self::of(&target, url, (reader, writer), (found, version)))
-    }
-
-    fn of(target: &ConnectTarget, url: &StoreUrl, pools: (AnyPool, AnyPool), (found, version): (i64, i64)) -> Self {
-        Self(Arc::new(StoreInner {
-            url: url.clone(),
-            engine: target.engine,
-            pools: StorePools::new(target, pools),
-            found,
-            version,
-            head: AuditHead::sidecar(url),
-            change_notify: Notify::new(),
-            tasks: TaskTracker::new(),
-            closing: CancellationToken::new(),
-        }))
+        Ok(Self(Arc::new(Database::new(&target, url, (reader, writer), (found, version)))))
     }
 
     /// Returns the store in its current version, without a migration.
     pub(crate) fn without_migration(target: &ConnectTarget, url: &StoreUrl, version: i64) -> Self {
-        Self::of(target, url, target.pools(), (version, version))
-    }
-
-    pub(crate) fn version(&self) -> i64 {
-        self.0.version
+        Self(Arc::new(Database::new(target, url, target.pools(), (version, version))))
     }
 
     pub fn url(&self) -> &StoreUrl {
@@ -127,59 +111,83 @@ impl Store {
 
     /// Waits for running work and closes all connections. Later queries fail.
     pub async fn close(&self) {
-        self.0.closing.cancel();
-        self.0.tasks.close();
-        self.0.tasks.wait().await;
-        self.pools().close().await;
+        self.0.close().await;
     }
 
-    pub(crate) fn engine(&self) -> DatabaseEngine {
-        self.0.engine
+    pub fn audit(&self) -> AuditLog<'_> {
+        AuditLog(&self.0)
     }
 
-    pub(crate) fn pools(&self) -> &StorePools {
-        self.0.pools.current()
+    pub fn users(&self) -> UserTable<'_> {
+        UserTable(&self.0)
     }
 
-    pub(crate) fn reader(&self) -> &AnyPool {
-        &self.pools().reader
+    pub fn projects(&self) -> ProjectTable<'_> {
+        ProjectTable(&self.0)
     }
 
-    pub(crate) fn writer(&self) -> &AnyPool {
-        &self.pools().writer
+    pub fn tokens(&self) -> TokenTable<'_> {
+        TokenTable(&self.0)
     }
 
-    pub(crate) fn head(&self) -> Option<&AuditHead> {
-        self.0.head.as_ref()
+    pub fn logins(&self) -> Records<'_, LoginRow> {
+        Records::new(&self.0)
     }
 
-    pub(crate) fn change_notify(&self) -> &Notify {
-        &self.0.change_notify
+    pub fn passkeys(&self) -> Records<'_, PasskeyRow> {
+        Records::new(&self.0)
     }
 
-    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Any>, StoreError> {
-        self.writer().begin_with(self.engine().begin_write()).await.map_err(self.failed())
+    pub fn clients(&self) -> Records<'_, ClientRow> {
+        Records::new(&self.0)
     }
 
-    /// Begins a transaction with a consistent snapshot.
-    pub(crate) async fn snapshot(&self) -> Result<Transaction<'static, Any>, StoreError> {
-        self.reader().begin_with(self.engine().begin_snapshot()).await.map_err(self.failed())
+    pub fn consents(&self) -> Records<'_, ConsentRow> {
+        Records::new(&self.0)
     }
 
-    pub(crate) fn failed(&self) -> impl Fn(sqlx::Error) -> StoreError + use<'_> {
-        |error| StoreError::of(self.url(), &error)
+    pub fn grants(&self) -> Records<'_, GrantRow> {
+        Records::new(&self.0)
     }
 
-    pub(crate) fn refused(&self, fault: StoreFault, reason: impl Into<String>) -> StoreError {
-        StoreError::new(fault, self.url(), reason)
+    pub fn accounts(&self) -> Records<'_, AccountRow> {
+        Records::new(&self.0)
     }
 
-    /// Spawns a task that ends when it is done or the store is closed.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let closing = self.0.closing.clone();
-        self.0.tasks.spawn(async move {
-            closing.run_until_cancelled(task).await;
-        });
+    pub fn pins(&self) -> Records<'_, PinRow> {
+        Records::new(&self.0)
+    }
+
+    pub fn changes(&self) -> ChangeLog<'_> {
+        ChangeLog(&self.0)
+    }
+
+    pub fn documents(&self) -> Documents<'_> {
+        Documents(&self.0)
+    }
+
+    pub fn vault(&self) -> VaultTable<'_> {
+        VaultTable(&self.0)
+    }
+
+    pub fn tools(&self) -> ToolTable<'_> {
+        ToolTable(&self.0)
+    }
+
+    pub fn search(&self) -> SearchTables<'_> {
+        SearchTables(&self.0)
+    }
+
+    pub fn nodes(&self) -> NodeTable<'_> {
+        NodeTable(&self.0)
+    }
+
+    pub fn leases(&self) -> LeaseTable<'_> {
+        LeaseTable(&self.0)
+    }
+
+    pub fn clock(&self) -> StoreClock<'_> {
+        StoreClock(&self.0)
     }
 }
 
@@ -238,36 +246,35 @@ mod tests {
         fn movable(_: impl Send) {}
         fn all(store: &'static Store, tool: &'static RegisteredToolRow) {
             movable(Store::open(store.url()));
-            movable(store.registered());
-            movable(store.put_registered_tool(tool, true));
-            movable(store.remove_registered_tool(&tool.key));
-            movable(store.switches());
-            movable(store.set_switch(&tool.key, true));
-            movable(store.projects());
-            movable(store.remove_project(""));
-            movable(store.tokens());
-            movable(store.remove_token(""));
-            movable(store.users());
-            movable(store.change_users(&[]));
-            movable(store.adopt_users());
+            movable(store.tools().registered());
+            movable(store.tools().put(tool, true));
+            movable(store.tools().remove(&tool.key));
+            movable(store.tools().switches());
+            movable(store.tools().set_switch(&tool.key, true));
+            movable(store.projects().all());
+            movable(store.projects().remove(""));
+            movable(store.tokens().all());
+            movable(store.tokens().remove(""));
+            movable(store.users().all());
+            movable(store.users().change(&[]));
+            movable(store.users().adopt());
             movable(store.documents().all("", None, 0));
             movable(store.documents().take("", "", 0));
             movable(store.grants().take("", 0));
-            movable(store.vault_secrets());
-            movable(store.take_lease("", "", PAUSE));
-            movable(store.nodes());
-            movable(store.take_session("", "", 0));
+            movable(store.vault().secrets());
+            movable(store.leases().take("", "", PAUSE));
+            movable(store.nodes().all());
+            movable(store.nodes().take_session("", "", 0));
             movable(store.changed(PAUSE));
-            movable(store.first_seen());
-            movable(store.note_seen(&[], 0));
-            movable(store.answers());
-            movable(store.revision());
+            movable(store.tools().first_seen());
+            movable(store.tools().note_seen(&[], 0));
+            movable(store.changes().revision());
             movable(store.list_cache());
-            movable(store.vectors("", &[], 0));
-            movable(store.put_vectors("", &[], 0));
-            movable(store.remembered(None));
-            movable(store.remember(&[], &[]));
-            movable(store.forget(None));
+            movable(store.search().vectors("", &[], 0));
+            movable(store.search().put_vectors("", &[], 0));
+            movable(store.search().remembered(None));
+            movable(store.search().remember(&[], &[]));
+            movable(store.search().forget(None));
             movable(store.check());
             movable(store.copy_to(store));
             movable(store.backup(std::path::Path::new("")));
@@ -283,12 +290,12 @@ mod tests {
             Store::open(&StoreUrl::memory()).await.expect("two"),
         );
         let tool = RegisteredToolRow { key: ToolKey::new("m", "t"), form: Raw::empty_object(), registered_at: 1 };
-        assert!(one.put_registered_tool(&tool, false).await.expect("put"));
-        assert_eq!(one.registered().await.expect("read"), [tool]);
-        assert_eq!(other.registered().await.expect("read"), []);
+        assert!(one.tools().put(&tool, false).await.expect("put"));
+        assert_eq!(one.tools().registered().await.expect("read"), [tool]);
+        assert_eq!(other.tools().registered().await.expect("read"), []);
         assert_eq!(one.check().await.expect("checked"), [""; 0]);
         one.close().await;
-        let error = one.revision().await.expect_err("closed");
+        let error = one.changes().revision().await.expect_err("closed");
         assert!(error.to_string().contains("closed"), "{error}");
     }
 }

@@ -7,9 +7,9 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::change::kind;
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::schema::{shown, stored};
-use crate::store::Store;
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenRow {
@@ -34,34 +34,38 @@ impl fmt::Debug for TokenRow {
     }
 }
 
-impl Store {
+/// The personal tokens of a store.
+#[derive(Debug)]
+pub struct TokenTable<'a>(pub(crate) &'a Database);
+
+impl TokenTable<'_> {
     /// Returns all tokens, oldest first.
-    pub async fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
+    pub async fn all(&self) -> Result<Vec<TokenRow>, StoreError> {
         let query = sqlx::query("SELECT id, hash, project, form, created_at, expires_at FROM token");
-        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
-        self.read_tokens(&rows)
+        let rows = query.fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
+        self.read(&rows)
     }
 
     /// Returns a token, if it exists and is readable.
-    pub async fn token(&self, id: &str) -> Result<Option<TokenRow>, StoreError> {
-        let Ok(id) = self.checked_text(id) else { return Ok(None) };
+    pub async fn get(&self, id: &str) -> Result<Option<TokenRow>, StoreError> {
+        let Ok(id) = self.0.checked_text(id) else { return Ok(None) };
         let text = "SELECT id, hash, project, form, created_at, expires_at FROM token WHERE id = $1";
-        let rows = sqlx::query(text).bind(id).fetch_all(self.reader()).await.map_err(self.failed())?;
-        Ok(self.read_tokens(&rows)?.pop())
+        let rows = sqlx::query(text).bind(id).fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
+        Ok(self.read(&rows)?.pop())
     }
 
     /// Returns the tokens of a project.
-    pub async fn tokens_of_project(&self, project: &str) -> Result<Vec<TokenRow>, StoreError> {
-        let Ok(project) = self.checked_text(project) else { return Ok(Vec::new()) };
+    pub async fn of_project(&self, project: &str) -> Result<Vec<TokenRow>, StoreError> {
+        let Ok(project) = self.0.checked_text(project) else { return Ok(Vec::new()) };
         let text = "SELECT id, hash, project, form, created_at, expires_at FROM token WHERE project = $1";
-        let rows = sqlx::query(text).bind(project).fetch_all(self.reader()).await.map_err(self.failed())?;
-        self.read_tokens(&rows)
+        let rows = sqlx::query(text).bind(project).fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
+        self.read(&rows)
     }
 
-    fn read_tokens(&self, rows: &[AnyRow]) -> Result<Vec<TokenRow>, StoreError> {
+    fn read(&self, rows: &[AnyRow]) -> Result<Vec<TokenRow>, StoreError> {
         let mut tokens = Vec::with_capacity(rows.len());
         for row in rows {
-            let (row, form) = read(row).map_err(self.failed())?;
+            let (row, form) = read(row).map_err(self.0.failed())?;
             match Raw::parse(form) {
                 Ok(form) => tokens.push(TokenRow { form, ..row }),
                 Err(_) => tracing::error!("the token `{}` is unreadable and is skipped", row.id),
@@ -72,31 +76,31 @@ impl Store {
     }
 
     /// Stores a token. Returns `false` if the id exists.
-    pub async fn put_token(&self, token: &TokenRow) -> Result<bool, StoreError> {
-        let form = self.text_of(&token.form)?;
+    pub async fn put(&self, token: &TokenRow) -> Result<bool, StoreError> {
+        let form = self.0.text_of(&token.form)?;
         let query = sqlx::query(
             "INSERT INTO token (id, hash, project, form, created_at, expires_at) \
              VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING",
         );
         let query = query
-            .bind(self.checked_text(&token.id)?)
-            .bind(self.checked_text(&token.hash)?)
-            .bind(self.checked_text(&token.project)?)
+            .bind(self.0.checked_text(&token.id)?)
+            .bind(self.0.checked_text(&token.hash)?)
+            .bind(self.0.checked_text(&token.project)?)
             .bind(form)
             .bind(stored(token.created_at))
             .bind(stored(token.expires_at));
-        let mut transaction = self.begin().await?;
-        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.commit_change(transaction, done.rows_affected() > 0, &[(kind::TOKEN, &token.id)]).await
+        let mut transaction = self.0.begin().await?;
+        let done = query.execute(&mut *transaction).await.map_err(self.0.failed())?;
+        self.0.commit_change(transaction, done.rows_affected() > 0, &[(kind::TOKEN, &token.id)]).await
     }
 
     /// Removes a token. Returns `false` if there is none.
-    pub async fn remove_token(&self, id: &str) -> Result<bool, StoreError> {
-        let Ok(id) = self.checked_text(id) else { return Ok(false) };
-        let mut transaction = self.begin().await?;
+    pub async fn remove(&self, id: &str) -> Result<bool, StoreError> {
+        let Ok(id) = self.0.checked_text(id) else { return Ok(false) };
+        let mut transaction = self.0.begin().await?;
         let query = sqlx::query("DELETE FROM token WHERE id = $1").bind(id);
-        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.commit_change(transaction, done.rows_affected() > 0, &[(kind::TOKEN, id)]).await
+        let done = query.execute(&mut *transaction).await.map_err(self.0.failed())?;
+        self.0.commit_change(transaction, done.rows_affected() > 0, &[(kind::TOKEN, id)]).await
     }
 }
 

@@ -112,6 +112,13 @@ impl fmt::Debug for StoreUrl {
     }
 }
 
+/// Returns the path of a file that accompanies a database file.
+pub(crate) fn sidecar(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,9 +4,9 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::change::kind;
+use crate::database::Database;
 use crate::error::StoreError;
 use crate::schema::{shown, stored};
-use crate::store::Store;
 
 /// The key of an account, sealed with a master key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,40 +26,44 @@ pub struct VaultSecretRow {
     pub sealed: String,
 }
 
-impl Store {
-    pub async fn vault_keys(&self) -> Result<Vec<VaultKeyRow>, StoreError> {
+/// The sealed keys and secrets of a store.
+#[derive(Debug)]
+pub struct VaultTable<'a>(pub(crate) &'a Database);
+
+impl VaultTable<'_> {
+    pub async fn keys(&self) -> Result<Vec<VaultKeyRow>, StoreError> {
         let query = sqlx::query("SELECT account, key_id, sealed FROM vault_key ORDER BY account");
-        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
-        rows.iter().map(read_key).collect::<Result<_, _>>().map_err(self.failed())
+        let rows = query.fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
+        rows.iter().map(read_key).collect::<Result<_, _>>().map_err(self.0.failed())
     }
 
-    pub async fn vault_key(&self, account: &str) -> Result<Option<VaultKeyRow>, StoreError> {
-        let Ok(account) = self.checked_text(account) else { return Ok(None) };
+    pub async fn key(&self, account: &str) -> Result<Option<VaultKeyRow>, StoreError> {
+        let Ok(account) = self.0.checked_text(account) else { return Ok(None) };
         let query = sqlx::query("SELECT account, key_id, sealed FROM vault_key WHERE account = $1");
-        let row = query.bind(account).fetch_optional(self.reader()).await.map_err(self.failed())?;
-        row.as_ref().map(read_key).transpose().map_err(self.failed())
+        let row = query.bind(account).fetch_optional(self.0.reader()).await.map_err(self.0.failed())?;
+        row.as_ref().map(read_key).transpose().map_err(self.0.failed())
     }
 
     /// Stores a key. Returns `false` if the account has one, which is kept.
-    pub async fn put_vault_key(&self, row: &VaultKeyRow) -> Result<bool, StoreError> {
+    pub async fn put_key(&self, row: &VaultKeyRow) -> Result<bool, StoreError> {
         let query = sqlx::query(
             "INSERT INTO vault_key (account, key_id, sealed) VALUES ($1, $2, $3) ON CONFLICT (account) DO NOTHING",
         );
-        let query = query.bind(self.checked_text(&row.account)?).bind(&*row.key_id).bind(&*row.sealed);
-        let done = query.execute(self.writer()).await.map_err(self.failed())?;
+        let query = query.bind(self.0.checked_text(&row.account)?).bind(&*row.key_id).bind(&*row.sealed);
+        let done = query.execute(self.0.writer()).await.map_err(self.0.failed())?;
         Ok(done.rows_affected() > 0)
     }
 
     /// Replaces a key by itself under another master key. Returns `false` if it is not under `from` any more.
-    pub async fn rewrap_vault_key(&self, row: &VaultKeyRow, from: &str) -> Result<bool, StoreError> {
+    pub async fn rewrap_key(&self, row: &VaultKeyRow, from: &str) -> Result<bool, StoreError> {
         let query = sqlx::query("UPDATE vault_key SET key_id = $1, sealed = $2 WHERE account = $3 AND key_id = $4");
         let query = query.bind(&*row.key_id).bind(&*row.sealed);
-        let query = query.bind(self.checked_text(&row.account)?).bind(from);
-        let done = query.execute(self.writer()).await.map_err(self.failed())?;
+        let query = query.bind(self.0.checked_text(&row.account)?).bind(from);
+        let done = query.execute(self.0.writer()).await.map_err(self.0.failed())?;
         Ok(done.rows_affected() > 0)
     }
 
-    pub async fn vault_secret(
+    pub async fn secret(
         &self,
         account: &str,
         provider: &str,
@@ -69,22 +73,22 @@ impl Store {
             "SELECT account, provider, field, version, sealed FROM vault_secret \
              WHERE account = $1 AND provider = $2 AND field = $3",
         );
-        let query = query.bind(self.checked_text(account)?).bind(self.checked_text(provider)?);
-        let query = query.bind(self.checked_text(field)?);
-        let row = query.fetch_optional(self.reader()).await.map_err(self.failed())?;
-        row.as_ref().map(read_secret).transpose().map_err(self.failed())
+        let query = query.bind(self.0.checked_text(account)?).bind(self.0.checked_text(provider)?);
+        let query = query.bind(self.0.checked_text(field)?);
+        let row = query.fetch_optional(self.0.reader()).await.map_err(self.0.failed())?;
+        row.as_ref().map(read_secret).transpose().map_err(self.0.failed())
     }
 
-    pub async fn vault_secrets(&self) -> Result<Vec<VaultSecretRow>, StoreError> {
+    pub async fn secrets(&self) -> Result<Vec<VaultSecretRow>, StoreError> {
         let query = sqlx::query(
             "SELECT account, provider, field, version, sealed FROM vault_secret ORDER BY account, provider, field",
         );
-        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
-        rows.iter().map(read_secret).collect::<Result<_, _>>().map_err(self.failed())
+        let rows = query.fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
+        rows.iter().map(read_secret).collect::<Result<_, _>>().map_err(self.0.failed())
     }
 
     /// Stores a secret as successor of the previous version, or as the first. Returns `false` on a concurrent change.
-    pub async fn put_vault_secret(&self, row: &VaultSecretRow) -> Result<bool, StoreError> {
+    pub async fn put_secret(&self, row: &VaultSecretRow) -> Result<bool, StoreError> {
         let text = if row.version <= 1 {
             "INSERT INTO vault_secret (sealed, version, account, provider, field) VALUES ($1, $2, $3, $4, $5) \
              ON CONFLICT (account, provider, field) DO NOTHING"
@@ -93,17 +97,17 @@ impl Store {
              WHERE account = $3 AND provider = $4 AND field = $5 AND version = $2 - 1"
         };
         let query = sqlx::query(text).bind(&*row.sealed).bind(stored(row.version));
-        let query = query.bind(self.checked_text(&row.account)?).bind(self.checked_text(&row.provider)?);
-        let query = query.bind(self.checked_text(&row.field)?);
-        let mut transaction = self.begin().await?;
-        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.commit_change(transaction, done.rows_affected() > 0, &[(kind::VAULT, &row.account)]).await
+        let query = query.bind(self.0.checked_text(&row.account)?).bind(self.0.checked_text(&row.provider)?);
+        let query = query.bind(self.0.checked_text(&row.field)?);
+        let mut transaction = self.0.begin().await?;
+        let done = query.execute(&mut *transaction).await.map_err(self.0.failed())?;
+        self.0.commit_change(transaction, done.rows_affected() > 0, &[(kind::VAULT, &row.account)]).await
     }
 
     /// Removes the secrets of an account with a provider; without a provider all of them, including the key.
-    pub async fn remove_vault_secrets(&self, account: &str, provider: Option<&str>) -> Result<bool, StoreError> {
-        let Ok(account) = self.checked_text(account) else { return Ok(false) };
-        let mut transaction = self.begin().await?;
+    pub async fn remove_secrets(&self, account: &str, provider: Option<&str>) -> Result<bool, StoreError> {
+        let Ok(account) = self.0.checked_text(account) else { return Ok(false) };
+        let mut transaction = self.0.begin().await?;
         let mut removed = 0;
         let texts: &[&str] = match provider {
             Some(_) => &["DELETE FROM vault_secret WHERE account = $1 AND provider = $2"],
@@ -114,9 +118,9 @@ impl Store {
         };
         for text in texts {
             let query = sqlx::query(text).bind(account).bind(provider.unwrap_or_default());
-            removed += query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected();
+            removed += query.execute(&mut *transaction).await.map_err(self.0.failed())?.rows_affected();
         }
-        self.commit_change(transaction, removed > 0, &[(kind::VAULT, account)]).await
+        self.0.commit_change(transaction, removed > 0, &[(kind::VAULT, account)]).await
     }
 }
 

@@ -7,15 +7,15 @@ use sqlx::Row;
 
 use crate::columns::VECTOR;
 use crate::error::StoreError;
+use crate::memory::SearchTables;
 use crate::schema::{ROWS_PER_INSERT, SqlValue, stored};
-use crate::store::Store;
 
 /// Maximum cached vectors; the least recently used are dropped first.
 const VECTORS: i64 = 100_000;
 /// Interval at which the use of a vector is recorded.
 const NOTED_MS: u64 = 86_400_000;
 
-impl Store {
+impl SearchTables<'_> {
     /// Returns the cached vectors of these contents.
     pub async fn vectors(
         &self,
@@ -34,10 +34,10 @@ impl Store {
             }
             let before = stored(now_ms.saturating_sub(NOTED_MS));
             let mut is_old = false;
-            for row in query.fetch_all(self.reader()).await.map_err(self.failed())? {
-                let content: String = row.try_get(0).map_err(self.failed())?;
-                let vector: String = row.try_get(1).map_err(self.failed())?;
-                is_old |= row.try_get::<i64, _>(2).map_err(self.failed())? < before;
+            for row in query.fetch_all(self.0.reader()).await.map_err(self.0.failed())? {
+                let content: String = row.try_get(0).map_err(self.0.failed())?;
+                let vector: String = row.try_get(1).map_err(self.0.failed())?;
+                is_old |= row.try_get::<i64, _>(2).map_err(self.0.failed())? < before;
                 found.extend(Vector::from_text(&vector).map(|vector| (content, vector)));
             }
             if is_old {
@@ -46,7 +46,7 @@ impl Store {
                 for content in contents {
                     query = query.bind(*content);
                 }
-                query.execute(self.writer()).await.map_err(self.failed())?;
+                query.execute(self.0.writer()).await.map_err(self.0.failed())?;
             }
         }
         Ok(found)
@@ -56,7 +56,7 @@ impl Store {
         if vectors.is_empty() {
             return Ok(());
         }
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.0.begin().await?;
         for vectors in vectors.chunks(ROWS_PER_INSERT) {
             let row = |(content, vector): &(String, Vector)| {
                 vec![
@@ -67,17 +67,17 @@ impl Store {
                 ]
             };
             let rows: Vec<Vec<SqlValue>> = vectors.iter().map(row).collect();
-            VECTOR.insert(&mut transaction, &rows, "ON CONFLICT DO NOTHING").await.map_err(self.failed())?;
+            VECTOR.insert(&mut transaction, &rows, "ON CONFLICT DO NOTHING").await.map_err(self.0.failed())?;
         }
         let count = sqlx::query("SELECT COUNT(*) FROM search_vector");
-        let count = count.fetch_one(&mut *transaction).await.map_err(self.failed())?;
-        if count.try_get::<i64, _>(0).map_err(self.failed())? > VECTORS {
+        let count = count.fetch_one(&mut *transaction).await.map_err(self.0.failed())?;
+        if count.try_get::<i64, _>(0).map_err(self.0.failed())? > VECTORS {
             let delete_unused = format!(
                 "DELETE FROM search_vector WHERE used_at < \
                  (SELECT used_at FROM search_vector ORDER BY used_at DESC LIMIT 1 OFFSET {VECTORS})"
             );
-            sqlx::query(&delete_unused).execute(&mut *transaction).await.map_err(self.failed())?;
+            sqlx::query(&delete_unused).execute(&mut *transaction).await.map_err(self.0.failed())?;
         }
-        transaction.commit().await.map_err(self.failed())
+        transaction.commit().await.map_err(self.0.failed())
     }
 }

@@ -46,7 +46,7 @@ impl MasterKeyLocations {
         }
         // Checked again: another process creates the key file before it encrypts anything.
         if let Some(file) = self.file().filter(|file| !file.exists())
-            && !store.vault_keys().await?.is_empty()
+            && !store.vault().keys().await?.is_empty()
             && !file.exists()
         {
             bail!(

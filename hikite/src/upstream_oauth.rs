@@ -114,7 +114,7 @@ impl OwnerSecrets for UpstreamTokenStore {
 
     fn claim(&self) -> BoxFuture<'_, Result<bool, Error>> {
         Box::pin(async move {
-            let lease = self.secret_store.store().take_lease(&self.account, &self.holder, LEASE_TTL).await?;
+            let lease = self.secret_store.store().leases().take(&self.account, &self.holder, LEASE_TTL).await?;
             let is_ours = lease.is_some();
             *self.lease.lock() = lease;
             Ok(is_ours)
@@ -125,7 +125,7 @@ impl OwnerSecrets for UpstreamTokenStore {
         Box::pin(async move {
             let lease = self.lease.lock().take();
             if let Some(lease) = lease
-                && let Err(error) = self.secret_store.store().release_lease(&lease).await
+                && let Err(error) = self.secret_store.store().leases().release(&lease).await
             {
                 tracing::debug!(%error, "failed to release a lease");
             }

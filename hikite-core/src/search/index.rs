@@ -6,12 +6,8 @@ use std::sync::Arc;
 use super::document::ToolDocument;
 use super::encoder::Vector;
 use super::lexical::LexicalIndex;
-use super::memory::UsageTrace;
 use super::name_index::NameIndex;
-use super::query::SearchQuery;
-use super::ranking;
 use super::vector_index::VectorIndex;
-use crate::tool_set::ToolSet;
 
 /// A search index. Cloning is cheap: all parts are reference-counted.
 #[derive(Clone, Debug)]
@@ -105,18 +101,6 @@ impl SearchIndex {
     /// Returns the number of documents with a vector.
     pub fn encoded(&self) -> usize {
         self.meaning.count()
-    }
-
-    /// Returns the best documents in `mask`, best first; ties are in catalog order. Documents outside the mask are
-    /// never returned and do not affect the ranking of the others.
-    pub fn search(
-        &self,
-        question: &SearchQuery,
-        mask: &ToolSet,
-        memory: &[UsageTrace],
-        limit: usize,
-    ) -> Vec<SearchHit> {
-        ranking::search(self, question, mask, memory, limit)
     }
 
     pub(super) fn modules(&self) -> &[u32] {

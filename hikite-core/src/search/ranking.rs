@@ -12,24 +12,28 @@ use super::score::Scorer;
 use super::word::QueryTerm;
 use crate::tool_set::ToolSet;
 
-pub(super) fn search(
-    index: &SearchIndex,
-    question: &SearchQuery,
-    mask: &ToolSet,
-    memory: &[UsageTrace],
-    limit: usize,
-) -> Vec<SearchHit> {
-    if question.is_empty() || limit == 0 {
-        return Vec::new();
+impl SearchIndex {
+    /// Returns the best documents in `mask`, best first; ties are in catalog order. Documents outside the mask are
+    /// never returned and do not affect the ranking of the others.
+    pub fn search(
+        &self,
+        question: &SearchQuery,
+        mask: &ToolSet,
+        memory: &[UsageTrace],
+        limit: usize,
+    ) -> Vec<SearchHit> {
+        if question.is_empty() || limit == 0 {
+            return Vec::new();
+        }
+        let mut scoring = Scorer::new(self, mask);
+        let mut scores = scoring.question(question);
+        let recall = UsageRecall::of(self, question, memory);
+        recall.add_to(&mut scores, &scoring.places);
+        let named = self.names.mentioned_in(question, self.documents());
+        let search = SearchRun { index: self, question, recall, named };
+        let best = search.best(&scoring, &scores, limit);
+        search.hits(&best)
     }
-    let mut scoring = Scorer::new(index, mask);
-    let mut scores = scoring.question(question);
-    let recall = UsageRecall::of(index, question, memory);
-    recall.add_to(&mut scores, &scoring.places);
-    let named = index.names.mentioned_in(question, index.documents());
-    let search = SearchRun { index, question, recall, named };
-    let best = search.best(&scoring, &scores, limit);
-    search.hits(&best)
 }
 
 struct SearchRun<'a> {

@@ -15,7 +15,7 @@ impl AccountStore {
     /// asked: a user of now must be a user then.
     pub(super) async fn holder(&self, subject: &str) -> Result<OwnerCheck, Error> {
         let store = self.secret_store.store();
-        if subject.starts_with(USER_ID) || store.is_user(subject).await? {
+        if subject.starts_with(USER_ID) || store.users().is_user(subject).await? {
             return Ok(OwnerCheck::User);
         }
         if was_removed(store, subject).await? { Err(owner_not_allowed()) } else { Ok(OwnerCheck::Anybody) }
@@ -32,7 +32,7 @@ impl AccountStore {
         let store = self.secret_store.store();
         // An account that passed to another user, or whose owner is locked out, gets no new secrets.
         if self.owner_of(account).await?.is_some_and(|owner| owner != *account.subject)
-            || store.is_locked_out(&account.subject).await?
+            || store.users().is_locked_out(&account.subject).await?
         {
             return Err(owner_not_allowed());
         }
@@ -41,7 +41,7 @@ impl AccountStore {
             return Ok(true);
         }
         match self.owner_of(account).await? {
-            Some(owner) if owner == *account.subject && !store.is_locked_out(&owner).await? => Ok(false),
+            Some(owner) if owner == *account.subject && !store.users().is_locked_out(&owner).await? => Ok(false),
             Some(_) => Err(owner_not_allowed()),
             None => {
                 self.secret_store.remove(&account.id, None).await?;

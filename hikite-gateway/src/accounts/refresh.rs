@@ -129,7 +129,7 @@ impl AccountStore {
         let name = format!("refresh:{}", account.id);
         let give_up_at = Instant::now() + (self.timing.lease * 2).max(LEASE_WAIT_MIN);
         loop {
-            let lease = self.secret_store.store().take_lease(&name, &self.holder, self.timing.lease).await?;
+            let lease = self.secret_store.store().leases().take(&name, &self.holder, self.timing.lease).await?;
             let current = self.load(account).await?;
             if current.access != bad.access || lease.is_some() {
                 let outcome = match &lease {
@@ -137,7 +137,7 @@ impl AccountStore {
                     _ => Ok(current),
                 };
                 if let Some(lease) = lease {
-                    self.secret_store.store().release_lease(&lease).await?;
+                    self.secret_store.store().leases().release(&lease).await?;
                 }
                 return outcome;
             }

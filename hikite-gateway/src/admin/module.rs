@@ -104,7 +104,7 @@ impl ModuleAdmin {
             let _turn = self.registry.turn.lock().await;
             let source = self.source_of(name)?;
             let key = ToolKey::new(name, "");
-            self.registry.store.set_switch(&key, enabled).await?;
+            self.registry.store.tools().set_switch(&key, enabled).await?;
             self.catalogs.change_tool_registry(|tool_registry| {
                 tool_registry.switches.insert(key, enabled);
             });

@@ -118,7 +118,7 @@ impl Status {
             let message = format!("The store {why}: {then}.");
             concerns.push(concern(message, "Free disk space or bring the database back; hikite recovers on its own."));
         }
-        let damage = Store::known_damage(self.store.url());
+        let damage = hikite_store::known_damage(self.store.url());
         let hint = "Restore a backup with `hikite store restore`, or accept the loss; `hikite doctor` explains how.";
         concerns.extend(damage.into_iter().map(|what| concern(what, hint)));
         concerns

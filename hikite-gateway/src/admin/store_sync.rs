@@ -31,7 +31,7 @@ pub struct StoreSync {
 impl StoreSync {
     /// Reads the store for the first time, before any request is served.
     pub async fn open(&self) -> Result<(), Error> {
-        let seen = self.registry.store.first_seen().await?;
+        let seen = self.registry.store.tools().first_seen().await?;
         self.catalogs.with_tool_registry(|tool_registry| tool_registry.load_first_seen(seen));
         self.catch_up().await
     }
@@ -48,7 +48,7 @@ impl StoreSync {
         let _turn = self.registry.turn.lock().await;
         let began = self.freshness.begin_read();
         let known = self.registry.revision.load(Ordering::Relaxed);
-        let changes = self.registry.store.changes_since(known).await?;
+        let changes = self.registry.store.changes().since(known).await?;
         if changes.to != known {
             self.apply_changes(&changes).await?;
             // Not before: an incomplete read is repeated. A revoked token must not stay valid.

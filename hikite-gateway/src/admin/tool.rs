@@ -43,11 +43,11 @@ impl ToolAdmin {
             kept.remove(once);
         }
         let row = RegisteredToolRow { key: key.clone(), form: kept.raw().copied(), registered_at: now_ms() };
-        if !self.registry.store.put_registered_tool(&row, registration.overwrite).await? {
+        if !self.registry.store.tools().put(&row, registration.overwrite).await? {
             return Err(name_conflict(&key.tool));
         }
         if !enabled || self.catalogs.with_tool_registry(|tool_registry| tool_registry.switches.contains_key(&key)) {
-            self.registry.store.set_switch(&key, enabled).await?;
+            self.registry.store.tools().set_switch(&key, enabled).await?;
         }
         let entry = RegisteredTool {
             registration: Arc::new(registration),
@@ -88,7 +88,7 @@ impl ToolAdmin {
         let key = self.catalogs.owner_view().any_tool(name)?.key.clone();
         match self.catalogs.with_tool_registry(|tool_registry| tool_registry.get(&key).map(|entry| entry.origin)) {
             Some(ConfigOrigin::Store) => {
-                self.registry.store.remove_registered_tool(&key).await?;
+                self.registry.store.tools().remove(&key).await?;
             }
             Some(ConfigOrigin::Program) => {}
             Some(ConfigOrigin::File) => return Err(managed_by_file_error(&key)),
@@ -110,7 +110,7 @@ impl ToolAdmin {
         if enabled && tool.disabled_reason == Some(DisabledReason::File) {
             return Err(managed_by_file_error(&tool.key));
         }
-        self.registry.store.set_switch(&tool.key, enabled).await?;
+        self.registry.store.tools().set_switch(&tool.key, enabled).await?;
         self.catalogs.change_tool_registry(|tool_registry| {
             tool_registry.switches.insert(tool.key.clone(), enabled);
         });
@@ -192,8 +192,8 @@ impl ToolAdmin {
 
     /// Reads registered tools, switches and texts from the store.
     pub(super) async fn read_store(&self) -> Result<(), Error> {
-        let rows = self.registry.store.registered().await?;
-        let switches = self.registry.store.switches().await?;
+        let rows = self.registry.store.tools().registered().await?;
+        let switches = self.registry.store.tools().switches().await?;
         let texts = self.read_overrides().await?;
         let (away, more) =
             self.catalogs.with_tool_registry(|tool_registry| self.registry.differences(tool_registry, &rows));
@@ -220,7 +220,7 @@ impl ToolAdmin {
         if unsaved.is_empty() {
             return Ok(());
         }
-        let written = self.registry.store.note_seen(&unsaved, now_ms()).await;
+        let written = self.registry.store.tools().note_seen(&unsaved, now_ms()).await;
         if written.is_err() {
             self.catalogs.with_tool_registry(|tool_registry| tool_registry.restore_unsaved(unsaved));
         }

@@ -43,10 +43,10 @@ pub async fn record_admin<T>(
     entry.outcome = outcome.as_ref().map_or_else(word, |_| OK);
     entry.elapsed = entry.started.elapsed();
     let mut record = entry.record((now_ms(), Instant::now()), &mut ClientNameCache::default());
-    if let Some(user) = store.users().await?.into_iter().find(|user| user.subject == record.subject) {
+    if let Some(user) = store.users().all().await?.into_iter().find(|user| user.subject == record.subject) {
         (record.user_id, record.user) = (user.id, user.name);
     }
-    store.append_audit(&mut AuditBatch::new(vec![record])).await?;
+    store.audit().append(&mut AuditBatch::new(vec![record])).await?;
     outcome
 }
 

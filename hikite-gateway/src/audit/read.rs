@@ -21,23 +21,23 @@ impl Auditor {
     /// one.
     pub async fn page(&self, filter: &AuditFilter, walk: AuditCursor, limit: usize) -> Result<AuditPage, Error> {
         self.flush().await;
-        Ok(self.store.audit_page(filter, walk, limit).await?)
+        Ok(self.store.audit().page(filter, walk, limit).await?)
     }
 
     /// Returns the jump of this machine's clock that suspends trimming by age.
     pub async fn clock_jump(&self) -> Result<Option<ClockJump>, Error> {
-        Ok(self.store.clock_jump(&machine_clock()).await?)
+        Ok(self.store.clock().jump(&machine_clock()).await?)
     }
 
     /// Confirms, on the word of an administrator, that the clock is right, and resumes trimming.
     pub async fn resume_trim(&self) -> Result<(), Error> {
-        self.store.confirm_clock(&machine_clock()).await?;
+        self.store.clock().confirm(&machine_clock()).await?;
         self.trim_soon();
         Ok(())
     }
 
     pub async fn verify(&self) -> Result<AuditVerification, Error> {
         self.flush().await;
-        Ok(self.store.verify_audit(None, |_, _| {}).await?)
+        Ok(self.store.audit().verify(None, |_, _| {}).await?)
     }
 }

@@ -338,7 +338,7 @@ async fn everything_that_waits_is_written_before_the_end_and_nothing_is_asked_of
         audited.call("add").await.expect("a result");
     }
     audited.gateway.auditor().stop().await;
-    let verified = audited.store.verify_audit(None, |_, _| {}).await.expect("verified");
+    let verified = audited.store.audit().verify(None, |_, _| {}).await.expect("verified");
     assert_eq!((verified.records(), verified.broken), (1200, None));
     let counts = audited.gateway.auditor.counts();
     assert_eq!((counts.waiting, counts.written, counts.dropped), (0, 1200, 0));
@@ -379,7 +379,7 @@ async fn in_strict_the_record_is_committed_before_the_answer() {
     for count in 1..=3 {
         audited.call("read").await.expect("a result");
         // Read from the store directly, because reading through the gateway flushes.
-        let rows = audited.store.audit(&AuditFilter::default(), hikite_store::AuditCursor::Back(None), 10).await;
+        let rows = audited.store.audit().read(&AuditFilter::default(), hikite_store::AuditCursor::Back(None), 10).await;
         assert_eq!(rows.expect("read").len(), count);
     }
     let state = audited.gateway.auditor().state().expect("it is on");

@@ -184,7 +184,8 @@ impl AuditWriter {
     /// Makes one attempt. A slow one marks the store as down, so that callers stop waiting for it.
     async fn attempt(&self, batch: &mut AuditBatch) -> Result<(), String> {
         let health = &self.queue.health;
-        let appending = self.store.append_audit(batch);
+        let log = self.store.audit();
+        let appending = log.append(batch);
         tokio::pin!(appending);
         let outcome = tokio::select! {
             outcome = &mut appending => outcome,
@@ -231,7 +232,7 @@ impl AuditWriter {
 
     async fn trim(&mut self) {
         let rules = self.queue.rules;
-        let trimmed = self.store.trim_audit(rules.retention(), &machine_clock()).await;
+        let trimmed = self.store.audit().trim(rules.retention(), &machine_clock()).await;
         self.tell(trimmed.as_ref().err().map(ToString::to_string).as_ref());
         if let Ok(trimmed) = &trimmed {
             self.queue.trimmed.fetch_add(trimmed.records, Ordering::Relaxed);

@@ -45,7 +45,7 @@ impl Nodes {
             return Ok(Owner::Other(owner));
         }
         for _ in 0..TAKEOVER_ATTEMPTS {
-            let lease = self.store.session_lease(session).await?;
+            let lease = self.store.nodes().session_lease(session).await?;
             let seen = lease.as_ref().map_or(0, |lease| lease.fence);
             if let Some(lease) = lease {
                 // A lease in our name without a session here means that the session ended here.
@@ -62,7 +62,7 @@ impl Nodes {
                 let other = self.peers.load().values().next().cloned();
                 return other.map(Owner::Other).ok_or_else(leaving);
             }
-            if self.store.take_session(session, &own, seen).await? {
+            if self.store.nodes().take_session(session, &own, seen).await? {
                 tracing::info!("a session of a node that is gone continues here");
                 return Ok(Owner::Local);
             }
@@ -78,7 +78,7 @@ impl Nodes {
 
     /// Ends a session for all nodes.
     pub async fn end(&self, session: &str) -> Result<(), Error> {
-        Ok(self.store.end_session(session).await?)
+        Ok(self.store.nodes().end_session(session).await?)
     }
 
     /// Returns a node if it is alive; `None` means that it is gone for good.
@@ -86,7 +86,7 @@ impl Nodes {
         if let Some(peer) = self.peer(id).await? {
             return Ok(Some(peer));
         }
-        if self.store.is_node_gone(id).await? {
+        if self.store.nodes().is_gone(id).await? {
             return Ok(None);
         }
         // The node joined after the list was read.

@@ -79,8 +79,8 @@ async fn who_was_declared_gone_holds_nothing_any_more() {
     let told = Arc::clone(&lost);
     one.on_lost(move || told.store(true, Ordering::Relaxed));
     // Expires the node's lease in the store, like a long suspension.
-    two.store.renew_node("one", Duration::ZERO).await.expect("its time is over");
-    assert!(two.store.is_node_gone("one").await.expect("asked"));
+    two.store.nodes().renew("one", Duration::ZERO).await.expect("its time is over");
+    assert!(two.store.nodes().is_gone("one").await.expect("asked"));
     two.refresh_peers().await.expect("looked");
     assert_eq!(owner(&two, "s", "one").await, "us");
     one.expire_lease();
@@ -97,10 +97,10 @@ async fn who_was_declared_gone_holds_nothing_any_more() {
 async fn who_only_was_late_goes_on_as_before() {
     let fixture = NodeFixture::new();
     let one = fixture.node("one").await;
-    one.store.renew_node("one", Duration::ZERO).await.expect("its time is over");
+    one.store.nodes().renew("one", Duration::ZERO).await.expect("its time is over");
     one.expire_lease();
     assert!(one.holds("one").await, "nobody took anything");
-    assert!(!one.store.is_node_gone("one").await.expect("asked"), "it was renewed");
+    assert!(!one.store.nodes().is_gone("one").await.expect("asked"), "it was renewed");
 }
 
 #[tokio::test]

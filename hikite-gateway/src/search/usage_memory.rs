@@ -168,7 +168,7 @@ impl UsageMemory {
         if pairs.is_empty() && gone.is_empty() {
             return;
         }
-        if let Err(error) = store.remember(&pairs, &gone).await {
+        if let Err(error) = store.search().remember(&pairs, &gone).await {
             tracing::warn!(%error, "failed to store the usage history of search");
             let mut state = self.0.lock();
             state.changed.extend(changed);
@@ -206,7 +206,7 @@ impl Search {
             return Ok(());
         }
         self.memory.write(&self.store).await;
-        self.memory.take(self.store.remembered(None).await?);
+        self.memory.take(self.store.search().remembered(None).await?);
         Ok(())
     }
 

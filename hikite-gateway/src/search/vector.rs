@@ -179,7 +179,7 @@ impl Search {
         let ready = |content: &&str| Some(((*content).to_owned(), encoder?.ready(content)?));
         let mut known: HashMap<String, Vector> = contents.iter().filter_map(ready).collect();
         let rest: Vec<&str> = contents.iter().copied().filter(|content| !known.contains_key(*content)).collect();
-        match self.store.vectors(model, &rest, now_ms()).await {
+        match self.store.search().vectors(model, &rest, now_ms()).await {
             Ok(found) => known.extend(found),
             Err(error) => tracing::debug!(%error, "failed to read cached vectors; they are computed again"),
         }
@@ -194,7 +194,7 @@ impl Search {
         vectors: Vec<Vector>,
     ) -> HashMap<String, Vector> {
         let made: Vec<(String, Vector)> = contents.iter().map(|content| (*content).to_owned()).zip(vectors).collect();
-        if let Err(error) = self.store.put_vectors(model, &made, now_ms()).await {
+        if let Err(error) = self.store.search().put_vectors(model, &made, now_ms()).await {
             tracing::debug!(%error, "failed to cache vectors; they are computed again after the next start");
         }
         made.into_iter().collect()

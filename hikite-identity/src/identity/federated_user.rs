@@ -37,7 +37,7 @@ impl Identity {
                 created_at: now_ms(),
                 version: 1,
             };
-            if self.store.put_user(&user.row(), None).await? {
+            if self.store.users().put(&user.row(), None).await? {
                 let user = Arc::new(user);
                 let known = Arc::clone(&user);
                 self.update_snapshot(|snapshot| snapshot.put_user(known)).await;
@@ -49,7 +49,7 @@ impl Identity {
     }
 
     async fn known(&self, subject: &str) -> Result<Option<Arc<User>>, Error> {
-        let rows = self.store.users().await?;
+        let rows = self.store.users().all().await?;
         let user = rows.iter().find(|row| row.subject == subject).and_then(User::of);
         match user {
             Some(user) if user.disabled => {

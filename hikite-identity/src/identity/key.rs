@@ -68,14 +68,14 @@ impl Identity {
         let _opening = self.opening.lock().await;
         match self.keys.load_full() {
             Some(keys) => Ok(keys),
-            None => self.open_keys(self.store.now_ms().await?).await,
+            None => self.open_keys(self.store.clock().now_ms().await?).await,
         }
     }
 
     /// Loads keys of other processes, rotates an old key and drops expired ones.
     pub async fn maintain_keys(&self) -> Result<(), Error> {
         // The keys are shared: a node with a wrong clock must not retire them.
-        self.maintain_keys_at(self.store.now_ms().await?).await
+        self.maintain_keys_at(self.store.clock().now_ms().await?).await
     }
 
     pub(super) async fn maintain_keys_at(&self, now: u64) -> Result<(), Error> {
@@ -96,7 +96,7 @@ impl Identity {
     /// Starts signing with a new key and returns its id. Signatures of the previous key stay valid until their tokens
     /// expire, unless it is compromised.
     pub async fn rotate_keys(&self, why: RotationReason) -> Result<String, Error> {
-        self.rotate_keys_at(self.store.now_ms().await?, why).await
+        self.rotate_keys_at(self.store.clock().now_ms().await?, why).await
     }
 
     pub(super) async fn rotate_keys_at(&self, now: u64, why: RotationReason) -> Result<String, Error> {

@@ -26,7 +26,7 @@ pub(super) fn fault(password: &str) -> Option<&'static str> {
 impl Identity {
     /// Returns the user of this name, if the password is right and they are not locked out.
     pub async fn log_in(&self, name: &str, password: &str) -> Result<Option<Arc<User>>, Error> {
-        let row = self.store.user(name).await?.filter(|row| row.name == name);
+        let row = self.store.users().get(name).await?.filter(|row| row.name == name);
         let user = row.as_ref().and_then(User::of);
         let kept = user.as_ref().and_then(|user| user.password.clone());
         let (kept, is_known) = (kept.clone().unwrap_or_else(PasswordHash::unmatchable), kept.is_some());

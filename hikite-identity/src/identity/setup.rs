@@ -31,7 +31,7 @@ impl Identity {
             if self.has_owner().await? {
                 return Ok(None);
             }
-            let now = self.store.now_ms().await?;
+            let now = self.store.clock().now_ms().await?;
             let before = self.store.documents().get(SETUP, ALL, now).await?;
             let mut hashes = before.as_ref().filter(|_| !alone).map(hashes).unwrap_or_default();
             hashes.truncate(LINKS_MAX - 1);
@@ -60,7 +60,7 @@ impl Identity {
 
     /// Returns `true` if there is an owner, even one whose row is unreadable.
     async fn has_owner(&self) -> Result<bool, Error> {
-        Ok(self.store.users().await?.iter().any(|row| row.role == Role::Owner.name()))
+        Ok(self.store.users().all().await?.iter().any(|row| row.role == Role::Owner.name()))
     }
 
     /// Returns `true` if this is the token of a valid setup link.
@@ -96,7 +96,7 @@ impl Identity {
             created_at: now_ms(),
             version: 1,
         };
-        if !self.store.put_user(&user.row(), Some((SETUP, ALL))).await? {
+        if !self.store.users().put(&user.row(), Some((SETUP, ALL))).await? {
             return Err(link_invalid());
         }
         let user = Arc::new(user);

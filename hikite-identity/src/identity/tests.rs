@@ -252,9 +252,9 @@ async fn a_password_that_is_changed_between_look_and_login_opens_nothing() {
     // Changed by another process, not yet read by this one.
     let other = second_process(&identity).await;
     let locked = form(&json!({ "disabled": true }));
-    let row = identity.store.user("alice").await.expect("a store").expect("there");
+    let row = identity.store.users().get("alice").await.expect("a store").expect("there");
     let row = hikite_store::UserRow { disabled: true, ..row };
-    assert!(identity.store.change_users(&[(row, "alice".into())]).await.expect("changed"));
+    assert!(identity.store.users().change(&[(row, "alice".into())]).await.expect("changed"));
     assert!(begun(&seen).await.is_none(), "locked out");
     let refused = identity.begin_login(&seen).await.expect_err("locked out");
     assert_eq!(refused.kind, ErrorKind::Authentication);

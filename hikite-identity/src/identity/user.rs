@@ -177,7 +177,7 @@ impl Identity {
     }
 
     pub(super) async fn stored_user(&self, named: &str) -> Result<User, Error> {
-        let row = self.store.user(named).await?;
+        let row = self.store.users().get(named).await?;
         row.as_ref().and_then(User::of).ok_or_else(|| self.no_user(named))
     }
 

@@ -32,7 +32,7 @@ impl People {
         if let Some(there) = self.directory.load().project(name) {
             return Err(if there.managed_by_file { managed_by_file_error(name) } else { taken() });
         }
-        if !self.store.put_project(&row(&project)).await? {
+        if !self.store.projects().put(&row(&project)).await? {
             return Err(taken());
         }
         self.read().await?;
@@ -59,7 +59,7 @@ impl People {
             let project = Project::read(name, &form)?;
             let before = self.directory.load().project(name).and_then(|project| project.stored_document.clone());
             let before = before.ok_or_else(|| no_project(name))?;
-            if self.store.change_project(name, &before, &project.form().raw()).await? {
+            if self.store.projects().change(name, &before, &project.form().raw()).await? {
                 self.read().await?;
                 return self.project_object(name);
             }
@@ -72,7 +72,7 @@ impl People {
     pub async fn delete_project(&self, name: &str) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         self.own_project(name)?;
-        self.store.remove_project(name).await?;
+        self.store.projects().remove(name).await?;
         self.read().await.map(drop)
     }
 
@@ -91,7 +91,7 @@ impl People {
         let secret = secret()?;
         self.check_scopes(&token)?;
         self.check_project(&token)?;
-        while !self.store.put_token(&token.row(&hash(secret.expose()))).await? {
+        while !self.store.tokens().put(&token.row(&hash(secret.expose()))).await? {
             // The random id was already taken.
             token = PersonalToken::read(form, user.as_ref(), token.created_at)?;
         }
@@ -136,7 +136,7 @@ impl People {
 
     pub async fn revoke_token(&self, id: &str) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
-        if !self.store.remove_token(id).await? {
+        if !self.store.tokens().remove(id).await? {
             let error = Error::new(ErrorKind::NotFound, format!("There is no token `{id}`."));
             return Err(error.hint("Run `hikite token list` to see all tokens."));
         }

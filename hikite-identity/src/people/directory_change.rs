@@ -20,21 +20,21 @@ pub(super) async fn read(store: &Store, changes: &ChangeSet) -> Result<Directory
     match changes.ids(change_kind::PROJECT) {
         Some(names) => {
             for name in names {
-                news.projects.push((name.to_owned(), store.project(name).await?));
+                news.projects.push((name.to_owned(), store.projects().get(name).await?));
             }
         }
-        None => news.all_projects = Some(store.projects().await?),
+        None => news.all_projects = Some(store.projects().all().await?),
     }
     match (changes.ids(change_kind::TOKEN), changes.ids(change_kind::TOKENS_OF_PROJECT)) {
         (Some(ids), Some(projects)) => {
             for id in ids {
-                news.tokens.push((id.to_owned(), store.token(id).await?));
+                news.tokens.push((id.to_owned(), store.tokens().get(id).await?));
             }
             for project in projects {
-                news.tokens_of.push((project.to_owned(), store.tokens_of_project(project).await?));
+                news.tokens_of.push((project.to_owned(), store.tokens().of_project(project).await?));
             }
         }
-        _ => news.all_tokens = Some(store.tokens().await?),
+        _ => news.all_tokens = Some(store.tokens().all().await?),
     }
     Ok(news)
 }

@@ -54,7 +54,7 @@ async fn a_secret_stands_nowhere() {
     let store = store().await;
     let people = People::new(store.clone());
     let (_, secret) = make_token(&people, json!({ "name": "ci" })).await.expect("made");
-    let rows = store.tokens().await.expect("read");
+    let rows = store.tokens().all().await.expect("read");
     assert!(!format!("{rows:?} {:?}", rows[0].hash).contains(&secret[3..]));
     let shown = Raw::array(&people.token_objects());
     assert!(!shown.as_str().contains(&secret[3..]) && !shown.as_str().contains(&rows[0].hash), "{shown:?}");
@@ -196,16 +196,16 @@ async fn a_change_undoes_nothing_that_another_process_did() {
         created_at: 1,
         version: 1,
     };
-    assert!(store.put_user(&alice, None).await.expect("put"));
+    assert!(store.users().put(&alice, None).await.expect("put"));
     make_project(&here, "work", json!({ "members": ["alice", "bob"] })).await;
-    assert!(store.remove_user(&alice, None, None).await.expect("removed"));
+    assert!(store.users().remove(&alice, None, None).await.expect("removed"));
     let changed = here.change_project("work", &form(&json!({ "description": "d" }))).await.expect("changed");
     assert_eq!((&changed.value()["members"], &changed.value()["description"]), (&json!(["bob"]), &json!("d")));
     there.read_store().await.expect("read");
     there.delete_project("work").await.expect("deleted");
     let gone = here.change_project("work", &form(&json!({ "description": "e" }))).await.expect_err("gone");
     assert_eq!(gone.kind, ErrorKind::NotFound);
-    assert_eq!(store.projects().await.expect("read"), [], "and stays so");
+    assert_eq!(store.projects().all().await.expect("read"), [], "and stays so");
 }
 
 #[tokio::test]

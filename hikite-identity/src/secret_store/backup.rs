@@ -23,7 +23,7 @@ impl SecretStore {
     /// deliberately slow.
     pub async fn export(&self, passphrase: Password, kinds: &[&'static str]) -> Result<String, Error> {
         let mut secrets = Vec::new();
-        for row in self.store.vault_secrets().await? {
+        for row in self.store.vault().secrets().await? {
             let Some(kept) = self.get(&row.account, &row.provider, &row.field).await? else { continue };
             let place = [&*row.account, &*row.provider, &*row.field, kept.secret.expose()];
             secrets.push(Raw::of(&place));
@@ -66,7 +66,7 @@ impl SecretStore {
         for secret in items("secrets") {
             let Ok([account, provider, field, text]) = secret.decode::<[String; 4]>() else { continue };
             let at = (&*account, &*provider, &*field);
-            let there = self.store.vault_secret(at.0, at.1, at.2).await?.is_some();
+            let there = self.store.vault().secret(at.0, at.1, at.2).await?.is_some();
             if there && !replace {
                 restored.kept += 1;
                 continue;
@@ -117,7 +117,7 @@ impl SecretStore {
     }
 
     async fn restore_document(&self, entry: DocumentRow, replace: bool) -> Result<bool, Error> {
-        let now = self.store.now_ms().await?;
+        let now = self.store.clock().now_ms().await?;
         loop {
             if self.store.documents().put(&entry).await? {
                 return Ok(true);

@@ -41,21 +41,21 @@ impl SecretStore {
         let ring = self.ring.load_full();
         let mut accounts = BTreeMap::new();
         let is_own = |account: &str| account == RETIRED_KEYS;
-        for row in self.store.vault_keys().await?.into_iter().filter(|row| !is_own(&row.account)) {
+        for row in self.store.vault().keys().await?.into_iter().filter(|row| !is_own(&row.account)) {
             *accounts.entry(row.key_id).or_insert(0) += 1;
         }
         Ok(VaultStatus {
             key: ring.current().id().to_owned(),
             older: ring.ids().skip(1).map(str::to_owned).collect(),
             accounts,
-            secrets: self.store.vault_secrets().await?.iter().filter(|row| !is_own(&row.account)).count(),
+            secrets: self.store.vault().secrets().await?.iter().filter(|row| !is_own(&row.account)).count(),
         })
     }
 
     /// Decrypts every record and returns those that fail.
     pub async fn check(&self) -> Result<Vec<VaultFinding>, Error> {
         let (mut findings, mut keys) = (Vec::new(), BTreeMap::new());
-        for row in self.store.vault_keys().await? {
+        for row in self.store.vault().keys().await? {
             match self.unwrap(&row).await {
                 Ok(key) => drop(keys.insert(row.account, key)),
                 Err(error) => {
@@ -64,7 +64,7 @@ impl SecretStore {
             }
         }
         let is_reported = |account: &str, findings: &[VaultFinding]| findings.iter().any(|f| f.record == account);
-        for row in self.store.vault_secrets().await? {
+        for row in self.store.vault().secrets().await? {
             let record = format!("{}/{}/{}", row.account, row.provider, row.field);
             let place = SecretContext {
                 account: &row.account,
@@ -90,7 +90,7 @@ impl SecretStore {
         self.read_keys().await?;
         let current = self.ring.load().current().id().to_owned();
         let mut rotated = RotationSummary::default();
-        for row in self.store.vault_keys().await?.into_iter().filter(|row| row.key_id != current) {
+        for row in self.store.vault().keys().await?.into_iter().filter(|row| row.key_id != current) {
             match self.rewrap(&row).await {
                 Ok(changed) => rotated.rewrapped += usize::from(changed),
                 Err(error) => {
@@ -105,6 +105,6 @@ impl SecretStore {
     async fn rewrap(&self, row: &VaultKeyRow) -> Result<bool, Error> {
         let key = self.unwrap(row).await?;
         let again = self.wrap(&row.account, &key)?;
-        Ok(self.store.rewrap_vault_key(&again, &row.key_id).await?)
+        Ok(self.store.vault().rewrap_key(&again, &row.key_id).await?)
     }
 }

@@ -48,7 +48,7 @@ impl SecretStore {
     /// Returns all retired keys, oldest first.
     pub async fn retired_keys(&self) -> Result<Vec<RetiredKey>, Error> {
         let mut keys = Vec::new();
-        for row in self.store.vault_secrets().await?.into_iter().filter(|row| row.account == RETIRED_KEYS) {
+        for row in self.store.vault().secrets().await?.into_iter().filter(|row| row.account == RETIRED_KEYS) {
             let Some(kept) = self.get(RETIRED_KEYS, &row.provider, FIELD).await? else { continue };
             let form = Raw::parse(kept.secret.expose().to_owned()).ok().and_then(|raw| raw.object());
             let form = form.unwrap_or_default();

@@ -30,7 +30,7 @@ async fn text_at(secret_store: &SecretStore, at: (&str, &str, &str)) -> Result<O
 }
 
 async fn row(store: &Store, at: (&str, &str, &str)) -> VaultSecretRow {
-    store.vault_secret(at.0, at.1, at.2).await.expect("read").expect("a row")
+    store.vault().secret(at.0, at.1, at.2).await.expect("read").expect("a row")
 }
 
 /// Asserts that the error has a hint and reveals no secret.
@@ -65,8 +65,8 @@ async fn a_changed_record_is_refused() {
         let mut sealed = whole.sealed.clone().into_bytes();
         sealed[at] = if sealed[at] == b'A' { b'B' } else { b'A' };
         let changed = String::from_utf8(sealed).expect("ASCII");
-        store.remove_vault_secrets(AT.0, Some(AT.1)).await.expect("removed");
-        assert!(store.put_vault_secret(&VaultSecretRow { sealed: changed, ..whole.clone() }).await.expect("put"));
+        store.vault().remove_secrets(AT.0, Some(AT.1)).await.expect("removed");
+        assert!(store.vault().put_secret(&VaultSecretRow { sealed: changed, ..whole.clone() }).await.expect("put"));
         is_refused(text_at(&secret_store, AT).await, "changed");
         assert_eq!(secret_store.check().await.expect("checked")[0].record, "acc_1/notion/oauth");
     }
@@ -82,7 +82,7 @@ async fn a_record_of_another_place_is_refused() {
         // The account has a data key of its own.
         secret_store.set((at.0, "x", "x"), &secret("own")).await.expect("put");
         let moved = VaultSecretRow { account: at.0.into(), provider: at.1.into(), field: at.2.into(), ..whole.clone() };
-        assert!(store.put_vault_secret(&moved).await.expect("put"));
+        assert!(store.vault().put_secret(&moved).await.expect("put"));
         is_refused(text_at(&secret_store, at).await, "moved");
     }
 }
@@ -94,10 +94,10 @@ async fn an_old_version_is_refused() {
     secret_store.set(AT, &secret("canary-1")).await.expect("put");
     let old = row(&store, AT).await;
     secret_store.set(AT, &secret("canary-2")).await.expect("put");
-    assert!(store.put_vault_secret(&VaultSecretRow { version: 3, ..old.clone() }).await.expect("put"));
+    assert!(store.vault().put_secret(&VaultSecretRow { version: 3, ..old.clone() }).await.expect("put"));
     is_refused(text_at(&secret_store, AT).await, "old, as if it were new");
-    store.remove_vault_secrets(AT.0, Some(AT.1)).await.expect("removed");
-    assert!(store.put_vault_secret(&old).await.expect("put"));
+    store.vault().remove_secrets(AT.0, Some(AT.1)).await.expect("removed");
+    assert!(store.vault().put_secret(&old).await.expect("put"));
     is_refused(text_at(&secret_store, AT).await, "old, as it was");
 }
 

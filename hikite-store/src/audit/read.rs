@@ -8,11 +8,11 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 use tokio::time::Instant;
 
+use super::AuditLog;
 use super::query::{AuditCondition, AuditQuery, SequenceRange};
 use super::trim::end;
 use crate::error::StoreError;
 use crate::schema::{shown, stored};
-use crate::store::Store;
 
 /// Time after which an incomplete page is returned.
 const TIME_BUDGET: Duration = Duration::from_millis(50);
@@ -76,9 +76,9 @@ impl AuditRow {
     }
 }
 
-impl Store {
+impl AuditLog<'_> {
     /// Returns up to `limit` records, however long the search takes.
-    pub async fn audit(
+    pub async fn read(
         &self,
         filter: &AuditFilter,
         mut walk: AuditCursor,
@@ -86,7 +86,7 @@ impl Store {
     ) -> Result<Vec<AuditRow>, StoreError> {
         let mut rows = Vec::new();
         loop {
-            let page = self.audit_page(filter, walk, limit - rows.len()).await?;
+            let page = self.page(filter, walk, limit - rows.len()).await?;
             rows.extend(page.rows);
             match page.next.filter(|_| rows.len() < limit) {
                 Some(next) => walk = walk.resume_at(next),
@@ -96,19 +96,14 @@ impl Store {
     }
 
     /// Returns the records found within the time budget, at most `limit`, and a cursor.
-    pub async fn audit_page(
-        &self,
-        filter: &AuditFilter,
-        walk: AuditCursor,
-        limit: usize,
-    ) -> Result<AuditPage, StoreError> {
-        let Some(actor) = &filter.actor else { return self.page(filter, walk, limit).await };
+    pub async fn page(&self, filter: &AuditFilter, walk: AuditCursor, limit: usize) -> Result<AuditPage, StoreError> {
+        let Some(actor) = &filter.actor else { return self.scan(filter, walk, limit).await };
         let mut pages = Vec::new();
         for subject in self.subjects(actor).await? {
             // If both subject and actor are given, both must match.
             if filter.subject.as_ref().is_none_or(|named| *named == subject) {
                 let filter = AuditFilter { actor: None, subject: Some(subject), ..filter.clone() };
-                pages.push(self.page(&filter, walk, limit).await?);
+                pages.push(self.scan(&filter, walk, limit).await?);
             }
         }
         Ok(walk.merge(pages, limit))
@@ -121,8 +116,8 @@ impl Store {
             return Ok(subjects);
         }
         let query = sqlx::query("SELECT subject FROM users WHERE name = $1 OR id = $1").bind(actor);
-        for row in query.fetch_all(self.reader()).await.map_err(self.failed())? {
-            let subject: String = row.try_get(0).map_err(self.failed())?;
+        for row in query.fetch_all(self.0.reader()).await.map_err(self.0.failed())? {
+            let subject: String = row.try_get(0).map_err(self.0.failed())?;
             if !subjects.contains(&subject) {
                 subjects.push(subject);
             }
@@ -130,8 +125,8 @@ impl Store {
         Ok(subjects)
     }
 
-    async fn page(&self, filter: &AuditFilter, walk: AuditCursor, limit: usize) -> Result<AuditPage, StoreError> {
-        let conditions = filter.conditions(self.engine());
+    async fn scan(&self, filter: &AuditFilter, walk: AuditCursor, limit: usize) -> Result<AuditPage, StoreError> {
+        let conditions = filter.conditions(self.0.engine);
         // No record contains NUL, and PostgreSQL would reject it.
         if conditions.iter().any(AuditCondition::has_nul) || limit == 0 {
             return Ok(AuditPage::default());
@@ -161,9 +156,9 @@ impl Store {
 
     /// Returns the range of sequence numbers that can match.
     async fn range(&self, filter: &AuditFilter, walk: AuditCursor) -> Result<SequenceRange, StoreError> {
-        let mut connection = self.reader().acquire().await.map_err(self.failed())?;
-        let first = end(&mut connection, "first").await.map_err(self.failed())?.seq;
-        let last = end(&mut connection, "last").await.map_err(self.failed())?.seq;
+        let mut connection = self.0.reader().acquire().await.map_err(self.0.failed())?;
+        let first = end(&mut connection, "first").await.map_err(self.0.failed())?.seq;
+        let last = end(&mut connection, "last").await.map_err(self.0.failed())?.seq;
         let whole = SequenceRange { low: first + 1, high: last + 1 }.from(walk);
         if filter.since.is_none() && filter.until.is_none() {
             return Ok(whole);
@@ -176,11 +171,11 @@ impl Store {
         );
         let query = sqlx::query(&text).bind(stored(filter.since.unwrap_or(0)));
         let query = query.bind(filter.until.map_or(i64::MAX, stored));
-        let row = query.fetch_one(&mut *connection).await.map_err(self.failed())?;
+        let row = query.fetch_one(&mut *connection).await.map_err(self.0.failed())?;
         let read = || -> Result<(i64, Option<i64>, Option<i64>), sqlx::Error> {
             Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))
         };
-        let (count, min, max) = read().map_err(self.failed())?;
+        let (count, min, max) = read().map_err(self.0.failed())?;
         Ok(match min.zip(max) {
             Some((min, max)) if shown(count) <= NARROWED_RECORDS_MAX => whole.within(shown(min), shown(max) + 1),
             Some(_) => whole,
@@ -199,8 +194,8 @@ impl Store {
             };
         }
         let query = query.bind(stored(select.range.low)).bind(stored(select.range.high));
-        let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
-        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
+        let rows = query.fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.0.failed())
     }
 }
 

@@ -7,13 +7,13 @@ use std::time::Duration;
 use hikite_core::audit::{AuditChain, AuditRecord, TRIM};
 use sqlx::{AnyConnection, Row};
 
+use super::AuditLog;
 use super::values;
 use crate::clock::{self, ClockJump, MachineClock};
 use crate::columns::AUDIT;
 use crate::connect::DatabaseEngine;
 use crate::error::StoreError;
 use crate::schema::{shown, stored};
-use crate::store::Store;
 
 /// Records deleted per transaction.
 const RECORDS_PER_TRANSACTION: u64 = 1000;
@@ -49,21 +49,21 @@ struct ChainState {
     paused: Option<ClockJump>,
 }
 
-impl Store {
+impl AuditLog<'_> {
     /// Performs one step: records how far to trim, or deletes some of the covered records.
-    pub async fn trim_audit(&self, retention: Retention, machine: &MachineClock) -> Result<TrimOutcome, StoreError> {
+    pub async fn trim(&self, retention: Retention, machine: &MachineClock) -> Result<TrimOutcome, StoreError> {
         // The audit writer waits for this step, so a hanging database must not block it.
-        self.until_replaced(self.trim(retention, machine)).await
+        self.0.until_replaced(self.trim_once(retention, machine)).await
     }
 
-    async fn trim(&self, retention: Retention, machine: &MachineClock) -> Result<TrimOutcome, StoreError> {
-        let mut transaction = self.begin().await?;
+    async fn trim_once(&self, retention: Retention, machine: &MachineClock) -> Result<TrimOutcome, StoreError> {
+        let mut transaction = self.0.begin().await?;
         let step = self.step(&mut transaction, retention, machine).await;
-        let trimmed = step.map_err(self.failed())?;
-        if trimmed.records > 0 && self.engine() == DatabaseEngine::Sqlite {
-            release_pages(&mut transaction).await.map_err(self.failed())?;
+        let trimmed = step.map_err(self.0.failed())?;
+        if trimmed.records > 0 && self.0.engine == DatabaseEngine::Sqlite {
+            release_pages(&mut transaction).await.map_err(self.0.failed())?;
         }
-        transaction.commit().await.map_err(self.failed())?;
+        transaction.commit().await.map_err(self.0.failed())?;
         Ok(trimmed)
     }
 
@@ -96,10 +96,10 @@ impl Store {
         // Locks the row, so that one process trims at a time.
         let query = sqlx::query("UPDATE audit_end SET seq = seq WHERE name = 'first' RETURNING seq");
         query.fetch_one(&mut *connection).await?;
-        let (now, paused) = match self.engine() {
+        let (now, paused) = match self.0.engine {
             DatabaseEngine::Sqlite => (machine.wall_ms, clock::watch(connection, machine).await?),
             DatabaseEngine::Postgres => {
-                let text = format!("SELECT {}", self.engine().now_ms());
+                let text = format!("SELECT {}", self.0.engine.now_ms());
                 let row = sqlx::query(&text).fetch_one(&mut *connection).await?;
                 (shown(row.try_get(0)?), None)
             }

@@ -7,11 +7,11 @@ use hikite_core::json::Object;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
+use super::AuditLog;
 use super::trim;
 use crate::columns::AUDIT;
 use crate::error::{StoreError, StoreFault};
 use crate::schema::{shown, stored};
-use crate::store::Store;
 
 /// Records between two progress reports.
 const PROGRESS_INTERVAL: u64 = 1000;
@@ -43,27 +43,27 @@ impl AuditVerification {
     }
 }
 
-impl Store {
+impl AuditLog<'_> {
     /// Verifies the chain. `anchor` is a record whose hash was noted elsewhere; the callback receives the progress and
     /// the total.
-    pub async fn verify_audit(
+    pub async fn verify(
         &self,
         anchor: Option<&AuditChain>,
         report: impl Fn(u64, u64) + Send,
     ) -> Result<AuditVerification, StoreError> {
-        let mut transaction = self.snapshot().await?;
+        let mut transaction = self.0.snapshot().await?;
         let verified = self.follow(&mut transaction, (0, anchor), report).await?;
-        transaction.rollback().await.map_err(self.failed())?;
+        transaction.rollback().await.map_err(self.0.failed())?;
         Ok(verified)
     }
 
     /// Verifies only the newest records, up to the end of the chain.
     pub(crate) async fn verify_newest(&self, records: u64) -> Result<Option<ChainBreak>, StoreError> {
-        let mut transaction = self.snapshot().await?;
-        let last = trim::end(&mut transaction, "last").await.map_err(self.failed())?;
+        let mut transaction = self.0.snapshot().await?;
+        let last = trim::end(&mut transaction, "last").await.map_err(self.0.failed())?;
         let from = last.seq.saturating_sub(records);
         let verified = self.follow(&mut transaction, (from, None), |_, _| {}).await?;
-        transaction.rollback().await.map_err(self.failed())?;
+        transaction.rollback().await.map_err(self.0.failed())?;
         Ok(verified.broken)
     }
 
@@ -82,7 +82,7 @@ impl Store {
         if !is_whole {
             // The starting hash within the chain must be trusted.
             let query = sqlx::query("SELECT hash FROM audit WHERE seq = $1").bind(stored(from));
-            let row = query.fetch_optional(&mut *connection).await.map_err(self.failed())?;
+            let row = query.fetch_optional(&mut *connection).await.map_err(self.0.failed())?;
             let Some(hash) = row.and_then(|row| row.try_get::<String, _>(0).ok()) else {
                 return Ok(unreadable_at(from, "the record is missing or cannot be read"));
             };
@@ -133,7 +133,7 @@ impl Store {
         if matches!(error, sqlx::Error::RowNotFound) {
             return Ok("the row with the start or the end of the chain is missing".into());
         }
-        let error = self.failed()(error);
+        let error = self.0.failed()(error);
         if matches!(error.fault, StoreFault::Failed | StoreFault::Damaged) {
             return Ok("the record cannot be read".into());
         }

@@ -29,12 +29,12 @@ fn record(n: u64) -> AuditRecord {
 
 async fn append(store: &Store, numbers: impl IntoIterator<Item = u64>) {
     let mut batch = AuditBatch::new(numbers.into_iter().map(record).collect());
-    store.append_audit(&mut batch).await.expect("appended");
+    store.audit().append(&mut batch).await.expect("appended");
 }
 
 /// Returns the number of the record that verification reports, or zero.
 async fn named(store: &Store) -> u64 {
-    store.verify_audit(None, |_, _| {}).await.expect("verified").broken.map_or(0, |broken| broken.seq)
+    store.audit().verify(None, |_, _| {}).await.expect("verified").broken.map_or(0, |broken| broken.seq)
 }
 
 /// Bypasses the protection of records that no trim record covers, as a determined attacker would.
@@ -42,12 +42,12 @@ const UNGUARDED: &str = "UPDATE audit_end SET seq = 9000000000000000000 WHERE na
 
 async fn empty(store: &Store) {
     for text in [UNGUARDED, "DELETE FROM audit", "UPDATE audit_end SET seq = 0, hash = ''"] {
-        store.writer().execute(text).await.expect("emptied");
+        store.0.writer().execute(text).await.expect("emptied");
     }
 }
 
 async fn seqs(store: &Store, filter: &AuditFilter, walk: AuditCursor, limit: usize) -> Vec<u64> {
-    store.audit(filter, walk, limit).await.expect("read").iter().map(|row| row.seq).collect()
+    store.audit().read(filter, walk, limit).await.expect("read").iter().map(|row| row.seq).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,10 +60,10 @@ async fn whoever_appends_there_is_one_chain() {
             }
         };
         tokio::join!(write(&one, 0), write(&other, 1000), write(&one, 2000));
-        let verified = other.verify_audit(None, |_, _| {}).await.expect("verified");
+        let verified = other.audit().verify(None, |_, _| {}).await.expect("verified");
         let each: u64 = (0..30).map(|n| 1 + n % 7).sum();
         assert_eq!((verified.broken.clone(), verified.records()), (None, 3 * each), "{}", place.url);
-        let ids = one.audit(&AuditFilter::default(), AuditCursor::On(0), 10_000).await.expect("read");
+        let ids = one.audit().read(&AuditFilter::default(), AuditCursor::On(0), 10_000).await.expect("read");
         let ids: std::collections::HashSet<String> = ids.into_iter().map(|row| row.record).collect();
         assert_eq!(ids.len() as u64, 3 * each, "each once");
         assert_eq!(one.check().await.expect("checked"), [""; 0]);
@@ -76,11 +76,11 @@ async fn a_batch_that_is_tried_again_is_written_once() {
         let store = place.open().await;
         append(&store, 0..3).await;
         let mut batch = AuditBatch::new((3..700).map(record).collect());
-        store.append_audit(&mut batch).await.expect("appended");
+        store.audit().append(&mut batch).await.expect("appended");
         append(&store, 700..701).await;
         // Simulates a commit whose response was lost.
-        store.append_audit(&mut batch).await.expect("known");
-        assert_eq!(store.verify_audit(None, |_, _| {}).await.expect("verified").records(), 701);
+        store.audit().append(&mut batch).await.expect("known");
+        assert_eq!(store.audit().verify(None, |_, _| {}).await.expect("verified").records(), 701);
         assert_eq!(named(&store).await, 0);
     }
 }
@@ -121,12 +121,12 @@ async fn every_change_of_a_row_is_named() {
         for seq in 1..=4_i64 {
             for column in columns {
                 let select = format!("SELECT {column} FROM audit WHERE seq = $1");
-                let row = sqlx::query(&select).bind(seq).fetch_one(store.writer()).await.expect("a row");
+                let row = sqlx::query(&select).bind(seq).fetch_one(store.0.writer()).await.expect("a row");
                 let before: String = row.try_get(0).expect("text");
                 let set = async |text: &str| {
                     let update = format!("UPDATE audit SET {column} = $1 WHERE seq = $2");
                     let query = sqlx::query(&update).bind(text).bind(seq);
-                    query.execute(store.writer()).await.expect("changed");
+                    query.execute(store.0.writer()).await.expect("changed");
                 };
                 // Long records are sampled, each at other positions.
                 let step = if before.len() > 20 { 11 } else { 1 };
@@ -144,10 +144,10 @@ async fn every_change_of_a_row_is_named() {
             }
             for (change, back) in [("at = at + 1", "at = at - 1"), ("seq = seq + 100", "seq = seq - 100")] {
                 let update = |change: &str, seq: i64| format!("UPDATE audit SET {change} WHERE seq = {seq}");
-                store.writer().execute(update(change, seq).as_str()).await.expect("changed");
+                store.0.writer().execute(update(change, seq).as_str()).await.expect("changed");
                 assert_eq!(named(&store).await, u64::try_from(seq).expect("small"), "{change}");
                 let seq = if change.starts_with("seq") { seq + 100 } else { seq };
-                store.writer().execute(update(back, seq).as_str()).await.expect("changed back");
+                store.0.writer().execute(update(back, seq).as_str()).await.expect("changed back");
             }
         }
         assert_eq!(named(&store).await, 0);
@@ -184,9 +184,9 @@ async fn what_is_taken_out_swapped_cut_off_or_put_in_is_named() {
             empty(&store).await;
             append(&store, 1..=6).await;
             assert_eq!(named(&store).await, 0);
-            store.writer().execute(UNGUARDED).await.expect("let go");
+            store.0.writer().execute(UNGUARDED).await.expect("let go");
             for text in change {
-                store.writer().execute(*text).await.expect("changed");
+                store.0.writer().execute(*text).await.expect("changed");
             }
             assert_eq!(named(&store).await, expected, "{change:?} on {}", place.url);
             let findings = store.check().await.expect("checked").join("\n");
@@ -194,8 +194,8 @@ async fn what_is_taken_out_swapped_cut_off_or_put_in_is_named() {
             store.close().await;
         }
         let store = place.open().await;
-        store.writer().execute("DELETE FROM audit_end WHERE name = 'last'").await.expect("changed");
-        assert!(store.verify_audit(None, |_, _| {}).await.expect("verified").broken.is_some());
+        store.0.writer().execute("DELETE FROM audit_end WHERE name = 'last'").await.expect("changed");
+        assert!(store.audit().verify(None, |_, _| {}).await.expect("verified").broken.is_some());
     }
 }
 
@@ -206,10 +206,10 @@ async fn bytes_that_are_no_text_are_named_too() {
     append(&store, 1..=3).await;
     for column in ["subject", "record", "hash"] {
         let before = format!("UPDATE audit SET {column} = CAST(X'ff' || CAST({column} AS BLOB) AS TEXT) WHERE seq = 2");
-        store.writer().execute(before.as_str()).await.expect("changed");
+        store.0.writer().execute(before.as_str()).await.expect("changed");
         assert_eq!(named(&store).await, 2, "{column}");
         let back = format!("UPDATE audit SET {column} = CAST(substr(CAST({column} AS BLOB), 2) AS TEXT) WHERE seq = 2");
-        store.writer().execute(back.as_str()).await.expect("changed back");
+        store.0.writer().execute(back.as_str()).await.expect("changed back");
         assert_eq!(named(&store).await, 0);
     }
 }
@@ -220,11 +220,11 @@ async fn a_chain_that_was_written_anew_does_not_have_the_hash_that_was_written_d
     let place = TestStore::sqlite();
     let store = place.open().await;
     append(&store, 1..=5).await;
-    let verified = store.verify_audit(None, |_, _| {}).await.expect("verified");
+    let verified = store.audit().verify(None, |_, _| {}).await.expect("verified");
     let anchor = verified.last;
     empty(&store).await;
     let broken = async |anchor: &AuditChain| {
-        let verified = store.verify_audit(Some(anchor), |_, _| {}).await.expect("verified");
+        let verified = store.audit().verify(Some(anchor), |_, _| {}).await.expect("verified");
         verified.broken.map(|broken| broken.seq)
     };
     append(&store, 2..=4).await;
@@ -232,7 +232,7 @@ async fn a_chain_that_was_written_anew_does_not_have_the_hash_that_was_written_d
     append(&store, 5..=9).await;
     assert_eq!(named(&store).await, 0, "by itself it is a chain");
     assert_eq!(broken(&anchor).await, Some(5));
-    let own = store.verify_audit(None, |_, _| {}).await.expect("verified").last;
+    let own = store.audit().verify(None, |_, _| {}).await.expect("verified").last;
     assert_eq!(broken(&own).await, None);
 }
 
@@ -242,20 +242,20 @@ async fn a_copy_keeps_the_chain_and_goes_on_with_it() {
     let (one, other) = (here.open().await, there.open().await);
     append(&one, 1..=500).await;
     let retention = Retention { keep: Duration::from_secs(3600), max_records: Some(452) };
-    one.trim_audit(retention, &trim::known(&one).await).await.expect("trimmed");
-    let end = one.verify_audit(None, |_, _| {}).await.expect("verified");
+    one.audit().trim(retention, &trim::known(&one).await).await.expect("trimmed");
+    let end = one.audit().verify(None, |_, _| {}).await.expect("verified");
     assert_eq!((end.first.seq, end.last.seq), (49, 501));
     // The records, the clock and the mark that a trim leaves.
     assert_eq!(one.copy_to(&other).await.expect("copied"), 454);
     append(&other, 501..=502).await;
-    assert!(other.verify_audit(Some(&end.last), |_, _| {}).await.expect("verified").broken.is_none());
+    assert!(other.audit().verify(Some(&end.last), |_, _| {}).await.expect("verified").broken.is_none());
     let used = one.copy_to(&other).await.expect_err("it has records");
     assert_eq!(used.fault, crate::StoreFault::NotEmpty);
     for (store, last) in [(&one, 501), (&other, 503)] {
         let file = folder.folder.path().join(format!("{last}.db"));
         store.backup(&file).await.expect("copied");
         let copy = Store::open(&StoreUrl::file(&file)).await.expect("a store");
-        let verified = copy.verify_audit(None, |_, _| {}).await.expect("verified");
+        let verified = copy.audit().verify(None, |_, _| {}).await.expect("verified");
         assert_eq!((verified.broken, verified.last.seq), (None, last));
         append(&copy, 1..=1).await;
         assert_eq!(named(&copy).await, 0);

@@ -35,7 +35,7 @@ fn user(name: &str) -> UserRow {
 
 /// Returns the changes since a revision, as text.
 async fn since(store: &Store, known: &mut i64) -> Vec<String> {
-    let changes = store.changes_since(*known).await.expect("read");
+    let changes = store.changes().since(*known).await.expect("read");
     assert_eq!(changes.from, *known);
     *known = changes.to;
     let told = |RowChange { kind, id }: &RowChange| format!("{kind} {id}");
@@ -48,26 +48,26 @@ async fn since(store: &Store, known: &mut i64) -> Vec<String> {
 async fn every_change_says_what_it_touched() {
     for place in TestStore::both() {
         let store = place.open().await;
-        let mut known = store.revision().await.expect("read");
+        let mut known = store.changes().revision().await.expect("read");
         assert_eq!(since(&store, &mut known).await, [""; 0]);
-        store.put_project(&project("work")).await.expect("put");
+        store.projects().put(&project("work")).await.expect("put");
         assert_eq!(since(&store, &mut known).await, ["project work", "tokens-of-project work"]);
         let form = Raw::of(&json!({ "members": ["bob"] }));
-        store.change_project("work", &project("").form, &form).await.expect("changed");
-        store.put_token(&token("t1", "work", "usr_bob")).await.expect("put");
+        store.projects().change("work", &project("").form, &form).await.expect("changed");
+        store.tokens().put(&token("t1", "work", "usr_bob")).await.expect("put");
         assert_eq!(since(&store, &mut known).await, ["project work", "token t1"]);
-        store.put_user(&user("bob"), None).await.expect("put");
+        store.users().put(&user("bob"), None).await.expect("put");
         store.accounts().put(&rows::account("a1", "usr_bob")).await.expect("put");
-        store.set_switch(&key("x"), false).await.expect("switched");
-        store.put_registered_tool(&tool("y", 1), false).await.expect("registered");
+        store.tools().set_switch(&key("x"), false).await.expect("switched");
+        store.tools().put(&tool("y", 1), false).await.expect("registered");
         let all = ["account a1", "registered-tool ", "tool-switch ", "users usr_bob"];
         assert_eq!(since(&store, &mut known).await, all);
         // Removing a user also removes and logs what belonged to them.
-        let row = store.user("bob").await.expect("read").expect("there");
-        assert!(store.remove_user(&row, None, None).await.expect("removed"));
+        let row = store.users().get("bob").await.expect("read").expect("there");
+        assert!(store.users().remove(&row, None, None).await.expect("removed"));
         let gone = ["account a1", "project work", "token t1", "users usr_bob"];
         assert_eq!(since(&store, &mut known).await, gone);
-        assert!(!store.remove_token("t1").await.expect("gone"));
+        assert!(!store.tokens().remove("t1").await.expect("gone"));
         assert_eq!(since(&store, &mut known).await, [""; 0], "nothing changed");
     }
 }
@@ -76,19 +76,19 @@ async fn every_change_says_what_it_touched() {
 async fn a_change_by_a_node_of_the_version_before_makes_everything_be_read() {
     for place in TestStore::both() {
         let store = place.open().await;
-        let known = store.revision().await.expect("read");
-        store.put_project(&project("work")).await.expect("put");
+        let known = store.changes().revision().await.expect("read");
+        store.projects().put(&project("work")).await.expect("put");
         // A node of the previous version increments the revision without writing to the log.
         let raise = "UPDATE hikite SET value = value + 1 WHERE name = 'revision'";
-        store.writer().execute(raise).await.expect("raised");
-        store.put_project(&project("home")).await.expect("put");
-        let changes = store.changes_since(known).await.expect("read");
+        store.0.writer().execute(raise).await.expect("raised");
+        store.projects().put(&project("home")).await.expect("put");
+        let changes = store.changes().since(known).await.expect("read");
         assert_eq!(changes, ChangeSet { from: known, to: known + 3, touched: None });
-        let later = store.changes_since(known + 2).await.expect("read");
+        let later = store.changes().since(known + 2).await.expect("read");
         assert!(later.continue_from(known + 2) && !later.continue_from(known + 1), "{later:?}");
         assert_eq!(later.ids("project"), Some(vec!["home"]));
         for nowhere in [-1, known + 9] {
-            let changes = store.changes_since(nowhere).await.expect("read");
+            let changes = store.changes().since(nowhere).await.expect("read");
             assert_eq!(changes.touched, None, "from {nowhere}");
         }
     }
@@ -98,16 +98,16 @@ async fn a_change_by_a_node_of_the_version_before_makes_everything_be_read() {
 async fn the_log_comes_with_its_version_and_is_kept_short() {
     let place = TestStore::sqlite();
     let store = Store::open_at(&place.url, LOG_SINCE - 1, None).await.expect("a store");
-    store.put_project(&project("old")).await.expect("put without a log");
-    assert_eq!(store.changes_since(0).await.expect("read").touched, None);
+    store.projects().put(&project("old")).await.expect("put without a log");
+    assert_eq!(store.changes().since(0).await.expect("read").touched, None);
     store.close().await;
     let store = place.open().await;
-    let first = store.revision().await.expect("read");
-    store.put_project(&project("new")).await.expect("put");
-    assert!(store.changes_since(first).await.expect("read").touched.is_some());
+    let first = store.changes().revision().await.expect("read");
+    store.projects().put(&project("new")).await.expect("put");
+    assert!(store.changes().since(first).await.expect("read").touched.is_some());
     let behind = "UPDATE hikite SET value = value + 4351 - value % 256 WHERE name = 'revision'";
-    store.writer().execute(behind).await.expect("raised");
-    store.put_project(&project("newer")).await.expect("put");
-    let left = sqlx::query("SELECT revision FROM change_log").fetch_all(store.reader()).await.expect("read");
+    store.0.writer().execute(behind).await.expect("raised");
+    store.projects().put(&project("newer")).await.expect("put");
+    let left = sqlx::query("SELECT revision FROM change_log").fetch_all(store.0.reader()).await.expect("read");
     assert_eq!(left.len(), 2, "the last change alone, with its two rows");
 }

@@ -29,7 +29,7 @@ async fn a_form_is_changed_by_who_knows_its_version() {
         assert_eq!((found.version, found.owner.as_str(), found.expires_at), (2, "bob", 50));
         assert_eq!(store.documents().get("code", "a", 50).await.expect("read"), None, "over");
         assert_eq!(store.documents().get("code", "a\0", 9).await.expect("read"), None);
-        assert_eq!(store.revision().await.expect("read"), 2);
+        assert_eq!(store.changes().revision().await.expect("read"), 2);
     }
 }
 
@@ -61,21 +61,22 @@ async fn a_lease_has_one_holder_and_each_new_one_a_greater_fence() {
         let store = place.open().await;
         let (long, over) = (Duration::from_secs(3600), Duration::ZERO);
         let take = async |holder: &str, life: Duration| {
-            store.take_lease("refresh", holder, life).await.expect("asked").map(|lease| lease.fence)
+            store.leases().take("refresh", holder, life).await.expect("asked").map(|lease| lease.fence)
         };
         assert_eq!(take("one", long).await, Some(1));
         assert_eq!(take("two", long).await, None, "held");
         assert_eq!(take("one", over).await, Some(1), "held on, and let end");
         assert_eq!(take("two", long).await, Some(2), "its time was over");
         assert_eq!(take("one", long).await, None);
-        let lease = store.take_lease("refresh", "two", long).await.expect("asked").expect("held");
-        let now = store.now_ms().await.expect("a clock");
+        let lease = store.leases().take("refresh", "two", long).await.expect("asked").expect("held");
+        let now = store.clock().now_ms().await.expect("a clock");
         assert!(lease.until > now && lease.until <= now + 3_600_000, "by the database's clock");
-        assert!(store.release_lease(&lease).await.expect("released"));
+        assert!(store.leases().release(&lease).await.expect("released"));
         assert_eq!(take("one", long).await, Some(3));
-        assert!(!store.release_lease(&lease).await.expect("refused"), "it is another's by now");
+        assert!(!store.leases().release(&lease).await.expect("refused"), "it is another's by now");
         let all: Vec<String> = (0..10).map(|holder| holder.to_string()).collect();
-        let takers = all.iter().map(|holder| store.take_lease("race", holder, long));
+        let leases = store.leases();
+        let takers = all.iter().map(|holder| leases.take("race", holder, long));
         let got = futures_util::future::join_all(takers).await;
         assert_eq!(got.into_iter().filter(|taken| taken.as_ref().is_ok_and(Option::is_some)).count(), 1);
     }

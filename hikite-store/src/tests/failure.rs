@@ -22,20 +22,21 @@ async fn who_holds_a_lock_is_waited_for_and_then_it_is_said() {
     for place in TestStore::both() {
         let (store, other) = (place.open().await, place.open().await);
         let hold = || async {
-            let mut lock = other.begin().await.expect("a lock");
+            let mut lock = other.0.begin().await.expect("a lock");
             lock.execute("UPDATE hikite SET value = value WHERE name = 'revision'").await.expect("locked");
             lock
         };
         let lock = hold().await;
         let begin = Instant::now();
-        let error = store.put_registered_tool(&tool("a", 1), false).await.expect_err("locked");
+        let error = store.tools().put(&tool("a", 1), false).await.expect_err("locked");
         says(&error, StoreFault::Busy, &["is busy", "lock", "Try again"]);
         assert!(begin.elapsed() > Duration::from_secs(3), "it waited {:?}", begin.elapsed());
-        assert_eq!(store.registered().await.expect("who only reads does not wait"), []);
+        assert_eq!(store.tools().registered().await.expect("who only reads does not wait"), []);
         drop(lock);
         let lock = hold().await;
         let tool = tool("b", 1);
-        let (put, ()) = tokio::join!(store.put_registered_tool(&tool, false), async {
+        let tools = store.tools();
+        let (put, ()) = tokio::join!(tools.put(&tool, false), async {
             tokio::time::sleep(Duration::from_millis(300)).await;
             lock.commit().await.expect("let go");
         });
@@ -49,19 +50,19 @@ async fn a_transaction_that_was_ended_by_the_database_spoils_none_after_it() {
     let place = TestStore::sqlite();
     let store = place.open().await;
     for name in ["a", "b", "c"] {
-        let mut ended = store.begin().await.expect("a transaction");
+        let mut ended = store.0.begin().await.expect("a transaction");
         ended.execute("ROLLBACK").await.expect("ended");
         drop(ended);
-        store.put_registered_tool(&tool(name, 1), false).await.expect("written");
+        store.tools().put(&tool(name, 1), false).await.expect("written");
     }
-    assert_eq!(store.registered().await.expect("read").len(), 3);
+    assert_eq!(store.tools().registered().await.expect("read").len(), 3);
 }
 
 #[tokio::test]
 async fn a_store_of_a_newer_hikite_is_refused_and_left_as_it_is() {
     for place in TestStore::both() {
         let store = place.open().await;
-        store.writer().execute("UPDATE hikite SET value = 99 WHERE name = 'version'").await.expect("changed");
+        store.0.writer().execute("UPDATE hikite SET value = 99 WHERE name = 'version'").await.expect("changed");
         store.close().await;
         let error = Store::open(&place.url).await.expect_err("newer");
         says(&error, StoreFault::Newer, &["newer hikite", "version 99"]);
@@ -85,7 +86,7 @@ async fn damage_inside_a_file_is_found() {
     let path = place.url.path().expect("a file").to_owned();
     let store = place.open().await;
     for n in 0..200 {
-        assert!(store.put_registered_tool(&tool(&format!("t{n}"), n), false).await.expect("put"));
+        assert!(store.tools().put(&tool(&format!("t{n}"), n), false).await.expect("put"));
     }
     store.close().await;
     let mut bytes = fs::read(&path).expect("there");
@@ -105,7 +106,7 @@ async fn a_file_and_its_folder_are_their_owners_alone() {
     let path = place.url.path().expect("a file").to_owned();
     let mode = |path: &std::path::Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
     let store = place.open().await;
-    assert!(store.put_registered_tool(&tool("a", 1), false).await.expect("put"));
+    assert!(store.tools().put(&tool("a", 1), false).await.expect("put"));
     assert_eq!((mode(&path), mode(path.parent().expect("a folder"))), (0o600, 0o700));
     let journal = path.with_file_name(format!("{}-wal", path.file_name().expect("a name").to_string_lossy()));
     assert_eq!(mode(&journal), 0o600);
@@ -156,7 +157,7 @@ async fn a_database_that_does_not_answer_is_not_waited_for_forever() {
 async fn what_is_committed_is_on_the_disk_and_readers_cannot_write() {
     let place = TestStore::sqlite();
     let store = place.open().await;
-    for pool in [store.reader(), store.writer()] {
+    for pool in [store.0.reader(), store.0.writer()] {
         let mut connection = pool.acquire().await.expect("a connection");
         for (setting, expected) in [
             ("journal_mode", "wal"),
@@ -171,6 +172,6 @@ async fn what_is_committed_is_on_the_disk_and_readers_cannot_write() {
             assert_eq!(row.try_get::<String, _>(0).expect("text"), expected, "{setting}");
         }
     }
-    let error = store.reader().execute("DELETE FROM registered_tool").await.expect_err("refused");
+    let error = store.0.reader().execute("DELETE FROM registered_tool").await.expect_err("refused");
     assert!(error.to_string().contains("readonly"), "{error}");
 }

@@ -26,7 +26,7 @@ async fn a_list_is_found_at_once_and_after_another_start() {
         let store = place.open().await;
         let cache = store.list_cache().await.expect("a cache");
         assert_eq!(cache.load("abc"), Some(listing(6)), "the later one, byte for byte");
-        assert_eq!(store.revision().await.expect("read"), 0);
+        assert_eq!(store.changes().revision().await.expect("read"), 0);
     }
 }
 
@@ -53,7 +53,7 @@ async fn an_unreadable_list_counts_as_absent_and_the_others_are_there() {
         let cache = store.list_cache().await.expect("a cache");
         cache.store("good", &listing(1));
         cache.flush().await;
-        let mut connection = store.writer().acquire().await.expect("a connection");
+        let mut connection = store.0.writer().acquire().await.expect("a connection");
         let bad = "INSERT INTO list_cache VALUES ('half', '{\"format\":', 1), ('old', '{\"format\":0}', 1)";
         connection.execute(bad).await.expect("written");
         drop(connection);

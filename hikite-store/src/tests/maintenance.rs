@@ -23,12 +23,12 @@ async fn fill(store: &Store) {
         let key = ToolKey::new(format!("m{text}"), text.clone());
         let registered_at = if n == 0 { u64::from(u32::MAX) << 20 } else { n };
         let tool = RegisteredToolRow { key: key.clone(), form: Raw::of(&[text.as_str(), "\0"]), registered_at };
-        assert!(store.put_registered_tool(&tool, false).await.expect("put"));
-        store.set_switch(&key, n % 2 == 0).await.expect("switched");
-        store.note_seen(&[key], n).await.expect("noted");
+        assert!(store.tools().put(&tool, false).await.expect("put"));
+        store.tools().set_switch(&key, n % 2 == 0).await.expect("switched");
+        store.tools().note_seen(&[key], n).await.expect("noted");
     }
     let many: Vec<ToolKey> = (0..1001).map(|n| key(&format!("seen{n}"))).collect();
-    store.note_seen(&many, 7).await.expect("noted");
+    store.tools().note_seen(&many, 7).await.expect("noted");
     let cache = store.list_cache().await.expect("a cache");
     cache.store("d", &Listing { instructions: Some(hard_texts().concat()), fetched_at: 3, ..Listing::default() });
     cache.flush().await;
@@ -36,12 +36,12 @@ async fn fill(store: &Store) {
 
 /// Returns the whole content, sorted.
 async fn content(store: &Store) -> impl PartialEq + std::fmt::Debug + use<> {
-    let mut switches = store.switches().await.expect("read");
-    let mut seen = store.first_seen().await.expect("read");
+    let mut switches = store.tools().switches().await.expect("read");
+    let mut seen = store.tools().first_seen().await.expect("read");
     switches.sort();
     seen.sort();
     let lists = store.list_cache().await.expect("a cache").load("d");
-    (store.registered().await.expect("read"), switches, seen, lists)
+    (store.tools().registered().await.expect("read"), switches, seen, lists)
 }
 
 #[tokio::test]
@@ -55,19 +55,19 @@ async fn a_store_is_the_same_after_it_was_copied_there_and_back() {
     assert_eq!(there.copy_to(&back).await.expect("copied back"), rows);
     assert!(content(&there).await == before && content(&back).await == before);
     assert_eq!(back.check().await.expect("checked"), [""; 0]);
-    assert!(back.revision().await.expect("read") > 0, "whoever runs on it has something to read");
+    assert!(back.changes().revision().await.expect("read") > 0, "whoever runs on it has something to read");
 }
 
 #[tokio::test]
 async fn a_store_with_something_in_it_is_not_copied_over() {
     for (place, full) in TestStore::both().into_iter().zip(TestStore::both()) {
         let (from, to) = (place.open().await, full.open().await);
-        assert!(from.put_registered_tool(&tool("mine", 1), false).await.expect("put"));
-        to.note_seen(&[key("theirs")], 1).await.expect("noted");
+        assert!(from.tools().put(&tool("mine", 1), false).await.expect("put"));
+        to.tools().note_seen(&[key("theirs")], 1).await.expect("noted");
         let error = from.copy_to(&to).await.expect_err("refused");
         assert_eq!(error.fault, StoreFault::NotEmpty);
-        assert_eq!(to.registered().await.expect("read"), []);
-        assert_eq!(to.revision().await.expect("read"), 0);
+        assert_eq!(to.tools().registered().await.expect("read"), []);
+        assert_eq!(to.changes().revision().await.expect("read"), 0);
     }
 }
 
@@ -106,7 +106,7 @@ async fn a_check_names_every_row_that_cannot_be_read() {
             "INSERT INTO list_cache VALUES ('d2', '[', 1)",
             "UPDATE hikite SET value = 0 WHERE name = 'version'",
         ] {
-            store.writer().execute(change).await.expect(change);
+            store.0.writer().execute(change).await.expect(change);
         }
         let found = store.check().await.expect("checked").join("\n");
         for said in [
@@ -119,7 +119,7 @@ async fn a_check_names_every_row_that_cannot_be_read() {
             assert!(found.contains(said), "{said}: {found}");
         }
         assert_eq!(found.lines().count(), 5, "{found}");
-        let readable = store.registered().await.expect("read");
+        let readable = store.tools().registered().await.expect("read");
         assert_eq!(readable.len(), 6, "one bad row does not take the others away");
     }
 }

@@ -16,19 +16,21 @@ const LONG: Duration = Duration::from_secs(600);
 async fn who_was_declared_gone_does_not_come_back_under_its_name() {
     for place in TestStore::both() {
         let store = place.open().await;
-        store.announce_node("a", "http://a", LONG).await.expect("announced");
-        store.announce_node("b", "http://b", Duration::ZERO).await.expect("announced");
-        assert!(store.announce_node("a", "http://c", LONG).await.is_err(), "a name is used once");
-        let there = store.nodes().await.expect("read");
+        store.nodes().announce("a", "http://a", LONG).await.expect("announced");
+        store.nodes().announce("b", "http://b", Duration::ZERO).await.expect("announced");
+        assert!(store.nodes().announce("a", "http://c", LONG).await.is_err(), "a name is used once");
+        let there = store.nodes().all().await.expect("read");
         assert_eq!(there.iter().map(|node| (&*node.id, &*node.url)).collect::<Vec<_>>(), [("a", "http://a")]);
-        assert!(store.renew_node("b", LONG).await.expect("renewed"), "late, and nobody has said so");
-        assert!(!store.is_node_gone("b").await.expect("asked"));
-        assert!(store.renew_node("b", Duration::ZERO).await.expect("renewed"));
-        assert!(store.is_node_gone("b").await.expect("asked"), "its time is over");
-        assert!(!store.renew_node("b", LONG).await.expect("asked"), "and stays so");
-        assert!(store.is_node_gone("never").await.expect("asked"));
-        store.end_node("a").await.expect("ended");
-        assert!(store.is_node_gone("a").await.expect("asked") && store.nodes().await.expect("read").is_empty());
+        assert!(store.nodes().renew("b", LONG).await.expect("renewed"), "late, and nobody has said so");
+        assert!(!store.nodes().is_gone("b").await.expect("asked"));
+        assert!(store.nodes().renew("b", Duration::ZERO).await.expect("renewed"));
+        assert!(store.nodes().is_gone("b").await.expect("asked"), "its time is over");
+        assert!(!store.nodes().renew("b", LONG).await.expect("asked"), "and stays so");
+        assert!(store.nodes().is_gone("never").await.expect("asked"));
+        store.nodes().end("a").await.expect("ended");
+        assert!(
+            store.nodes().is_gone("a").await.expect("asked") && store.nodes().all().await.expect("read").is_empty()
+        );
     }
 }
 
@@ -36,18 +38,20 @@ async fn who_was_declared_gone_does_not_come_back_under_its_name() {
 async fn of_several_who_want_a_session_one_gets_it() {
     for place in TestStore::both() {
         let store = place.open().await;
-        let holder = async || store.session_lease("s").await.expect("read").map(|lease| (lease.holder, lease.fence));
+        let holder =
+            async || store.nodes().session_lease("s").await.expect("read").map(|lease| (lease.holder, lease.fence));
         assert_eq!(holder().await, None);
-        let (one, other) = tokio::join!(store.take_session("s", "a", 0), store.take_session("s", "b", 0));
+        let nodes = store.nodes();
+        let (one, other) = tokio::join!(nodes.take_session("s", "a", 0), nodes.take_session("s", "b", 0));
         assert_ne!(one.expect("asked"), other.expect("asked"));
         let (first, fence) = holder().await.expect("held");
         assert_eq!(fence, 1);
-        assert!(!store.take_session("s", "c", 0).await.expect("asked"), "who saw nobody comes late");
-        assert!(store.take_session("s", "c", 1).await.expect("asked"));
-        assert!(!store.take_session("s", &first, 1).await.expect("asked"), "an older fence");
-        store.renew_sessions("c").await.expect("tended");
+        assert!(!store.nodes().take_session("s", "c", 0).await.expect("asked"), "who saw nobody comes late");
+        assert!(store.nodes().take_session("s", "c", 1).await.expect("asked"));
+        assert!(!store.nodes().take_session("s", &first, 1).await.expect("asked"), "an older fence");
+        store.nodes().renew_sessions("c").await.expect("tended");
         assert_eq!(holder().await, Some(("c".into(), 2)));
-        store.end_session("s").await.expect("ended");
+        store.nodes().end_session("s").await.expect("ended");
         assert_eq!(holder().await, Some((NOBODY.into(), 3)));
     }
 }
@@ -60,7 +64,7 @@ async fn word_of_a_change_comes_from_another_process_where_it_is_sent() {
     // Starting to listen sends a notification as well.
     assert!(here.changed(Duration::from_secs(10)).await);
     while here.changed(Duration::from_millis(100)).await {}
-    assert!(there.put_registered_tool(&tool("t", 1), false).await.expect("put"));
+    assert!(there.tools().put(&tool("t", 1), false).await.expect("put"));
     assert!(here.changed(Duration::from_secs(10)).await, "told");
     let silent = TestStore::sqlite().open().await;
     silent.listen();
@@ -69,11 +73,11 @@ async fn word_of_a_change_comes_from_another_process_where_it_is_sent() {
 
 /// Returns the query plan of the database.
 async fn plan(store: &Store, query: &str) -> String {
-    let (explain, column) = match store.engine() {
+    let (explain, column) = match store.0.engine {
         DatabaseEngine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
         DatabaseEngine::Postgres => ("EXPLAIN", 0),
     };
-    let rows = sqlx::query(&format!("{explain} {query}")).fetch_all(store.writer()).await.expect("a plan");
+    let rows = sqlx::query(&format!("{explain} {query}")).fetch_all(store.0.writer()).await.expect("a plan");
     let line = |row: &sqlx::any::AnyRow| row.try_get::<String, _>(column).expect("a line");
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -85,10 +89,10 @@ async fn what_nodes_ask_every_second_uses_an_index() {
         SELECT 'session:' || i, CASE WHEN i % 100 = 0 THEN 'a' ELSE 'b' || i END, 1, 9000000000000 + i FROM n";
     for place in TestStore::both() {
         let store = place.open().await;
-        sqlx::query(MANY).execute(store.writer()).await.expect("many sessions that moved");
-        store.announce_node("a", "http://a", LONG).await.expect("announced");
-        sqlx::query("ANALYZE lease").execute(store.writer()).await.expect("counted");
-        let nodes = plan(&store, &nodes_query(store.engine())).await;
+        sqlx::query(MANY).execute(store.0.writer()).await.expect("many sessions that moved");
+        store.nodes().announce("a", "http://a", LONG).await.expect("announced");
+        sqlx::query("ANALYZE lease").execute(store.0.writer()).await.expect("counted");
+        let nodes = plan(&store, &nodes_query(store.0.engine)).await;
         assert!(nodes.contains("lease_node"), "{nodes}");
         let held = format!("SELECT name FROM lease WHERE {IS_SESSION} AND holder = 'b7'");
         let held = plan(&store, &held).await;
@@ -97,8 +101,8 @@ async fn what_nodes_ask_every_second_uses_an_index() {
         let old = plan(&store, &old).await;
         assert!(old.contains("lease_session_until"), "{old}");
         // The indexes do not change the results.
-        assert_eq!(store.nodes().await.expect("read").len(), 1);
-        store.renew_sessions("a").await.expect("tended");
-        assert_eq!(store.nodes().await.expect("read").len(), 1);
+        assert_eq!(store.nodes().all().await.expect("read").len(), 1);
+        store.nodes().renew_sessions("a").await.expect("tended");
+        assert_eq!(store.nodes().all().await.expect("read").len(), 1);
     }
 }

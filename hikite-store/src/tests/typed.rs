@@ -27,7 +27,7 @@ async fn go_through<R: Record + PartialEq + std::fmt::Debug>(table: Records<'_, 
 async fn a_row_of_each_table_is_put_changed_and_taken() {
     for place in TestStore::both() {
         let store = place.open().await;
-        assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
+        assert!(store.users().put(&user("1", "alice"), None).await.expect("put"));
         let mut login = rows::login("l", "usr_1");
         login.expires_at += 1;
         go_through(store.logins(), rows::login("l", "usr_1"), login).await;
@@ -58,7 +58,7 @@ async fn a_row_of_each_table_is_put_changed_and_taken() {
 async fn a_row_expires_or_belongs_to_a_user() {
     for place in TestStore::both() {
         let store = place.open().await;
-        assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
+        assert!(store.users().put(&user("1", "alice"), None).await.expect("put"));
         let mut late = rows::login("late", "usr_1");
         late.expires_at = 10;
         assert!(store.logins().put_owned(&late, OwnerCheck::User).await.expect("put"));
@@ -128,7 +128,7 @@ fn old_forms() -> Vec<((&'static str, &'static str), &'static str, Value)> {
 }
 
 async fn put_all(store: &Store) {
-    assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
+    assert!(store.users().put(&user("1", "alice"), None).await.expect("put"));
     assert!(store.logins().put(&rows::login("l", "usr_1")).await.expect("put"));
     assert!(store.passkeys().put(&rows::passkey("k", "usr_1")).await.expect("put"));
     assert!(store.clients().put(&rows::client("c")).await.expect("put"));
@@ -152,7 +152,7 @@ async fn a_node_of_the_first_release_sees_each_row_and_its_changes() {
         assert!(store.grants().change(&next).await.expect("changed"));
         let OldRow { form, version, expires_at, .. } = old.get(("grant", "g")).await.expect("mirrored");
         assert_eq!((&form["generation"], &form["last"], version, expires_at), (&json!(4), &Value::Null, 2, 77));
-        assert!(store.remove_user(&user("1", "alice"), None, None).await.expect("removed"));
+        assert!(store.users().remove(&user("1", "alice"), None, None).await.expect("removed"));
         for key in [("login", "l"), ("passkey", "k"), ("consent", "n"), ("grant", "g"), ("account", "a")] {
             assert_eq!(old.get(key).await, None, "{key:?}");
         }
@@ -168,7 +168,7 @@ async fn rows_of_a_node_of_the_first_release_are_read_as_ours() {
             assert!(old.put(key, owner, &form.to_string()).await);
         }
         assert_eq!(store.logins().all(9).await.expect("read"), [], "its user has not arrived");
-        assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
+        assert!(store.users().put(&user("1", "alice"), None).await.expect("put"));
         let created = |row: GrantRow| GrantRow { created_at: 7, expires_at: 0, ..row };
         assert_eq!(store.grants().all(9).await.expect("read"), [created(rows::grant("g", "usr_1"))]);
         assert_eq!(store.passkeys().all(9).await.expect("read").len(), 1);
@@ -249,14 +249,14 @@ async fn typed_rows_are_copied_with_the_store() {
             assert_eq!(store.grants().all(9).await.expect("read"), [rows::grant("g", "usr_1")]);
             assert_eq!(store.accounts().all(9).await.expect("read"), [rows::account("a", "usr_1")]);
             assert_eq!(store.clients().all(9).await.expect("read"), [rows::client("c")]);
-            assert_eq!(store.adopt_users().await.expect("looked"), 0, "users and their mirror are the same");
+            assert_eq!(store.users().adopt().await.expect("looked"), 0, "users and their mirror are the same");
             for (key, ..) in old_forms() {
                 assert!(OldNode(store).get(key).await.is_some(), "{key:?}");
             }
         }
         assert!(from.logins().take("l", 9).await.expect("taken").is_some());
-        from.writer().execute("DELETE FROM drawer WHERE kind = 'passkey'").await.expect("deleted");
-        from.copy_over(&to).await.expect("replaced");
+        from.0.writer().execute("DELETE FROM drawer WHERE kind = 'passkey'").await.expect("deleted");
+        from.0.copy_to(&to.0, true).await.expect("replaced");
         assert_eq!(to.logins().all(9).await.expect("read"), []);
         assert_eq!(to.passkeys().all(9).await.expect("read"), []);
         assert_eq!(to.check().await.expect("checked"), [""; 0]);

@@ -28,9 +28,12 @@ async fn a_store_of_the_first_release_is_copied_and_becomes_typed() {
     for place in stores() {
         let store = Store::open_with_backup(&place.url, place.folder.path()).await.expect("migrated");
         assert_eq!(store.found_version(), VERSION);
-        let users = store.users().await.expect("read");
+        let users = store.users().all().await.expect("read");
         assert_eq!(users.iter().map(|user| user.name.as_str()).collect::<Vec<_>>(), ["kana", "alice", "bob"]);
-        assert_eq!((store.tokens().await.expect("read").len(), store.projects().await.expect("read").len()), (3, 1));
+        assert_eq!(
+            (store.tokens().all().await.expect("read").len(), store.projects().all().await.expect("read").len()),
+            (3, 1)
+        );
         let logins = store.logins().all(1).await.expect("read");
         assert_eq!(logins.iter().map(|login| login.subject.as_str()).collect::<Vec<_>>(), ["owner", ALICE]);
         let grants = store.grants().of_subject(ALICE, 1).await.expect("read");
@@ -55,7 +58,7 @@ async fn a_store_of_the_first_release_is_copied_and_becomes_typed() {
         let echo = pins.iter().find(|pin| pin.id == "local:echo").expect("pinned");
         let definition = store.documents().get("definition", &echo.hash, 1).await.expect("read").expect("there");
         assert_eq!(definition.document.value()["name"], "echo");
-        assert!(store.verify_audit(None, |_, _| {}).await.expect("read").broken.is_none());
+        assert!(store.audit().verify(None, |_, _| {}).await.expect("read").broken.is_none());
         assert_eq!(store.check().await.expect("checked"), [""; 0]);
         store.close().await;
 

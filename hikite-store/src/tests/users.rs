@@ -43,7 +43,7 @@ fn entry(kind: &'static str, id: &str, owner: &str, form: &Value) -> DocumentRow
 }
 
 async fn names(store: &Store) -> Vec<String> {
-    store.users().await.expect("read").into_iter().map(|user| user.name).collect()
+    store.users().all().await.expect("read").into_iter().map(|user| user.name).collect()
 }
 
 /// Returns a user as the previous version sees it.
@@ -55,9 +55,9 @@ async fn mirror(store: &Store, name: &str) -> Option<(String, Value, i64)> {
 async fn what_is_changed_is_mirrored_where_the_version_before_looks() {
     for place in TestStore::both() {
         let store = place.open().await;
-        assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
+        assert!(store.users().put(&user("1", "alice"), None).await.expect("put"));
         for taken in [user("1", "bob"), user("2", "alice"), UserRow { subject: "usr_1".into(), ..user("3", "c") }] {
-            assert!(!store.put_user(&taken, None).await.expect("refused"), "{taken:?}");
+            assert!(!store.users().put(&taken, None).await.expect("refused"), "{taken:?}");
         }
         let (owner, form, version) = mirror(&store, "alice").await.expect("mirrored");
         assert_eq!((owner.as_str(), version), ("usr_1", 1));
@@ -66,27 +66,24 @@ async fn what_is_changed_is_mirrored_where_the_version_before_looks() {
             json!({ "role": "member", "password": "a hash", "permissions": { "deny": ["m:t"] }, "disabled": false })
         );
         store
-            .put_project(&ProjectRow {
-                name: "p".into(),
-                form: Raw::of(&json!({ "members": ["alice", "x"] })),
-                created_at: 1,
-            })
+            .projects()
+            .put(&ProjectRow { name: "p".into(), form: Raw::of(&json!({ "members": ["alice", "x"] })), created_at: 1 })
             .await
             .expect("put");
         let renamed = UserRow { name: "alicia".into(), disabled: true, ..user("1", "alice") };
-        assert!(store.change_users(&[(renamed.clone(), "alice".into())]).await.expect("changed"));
-        assert!(!store.change_users(&[(renamed, "alice".into())]).await.expect("of another version"));
+        assert!(store.users().change(&[(renamed.clone(), "alice".into())]).await.expect("changed"));
+        assert!(!store.users().change(&[(renamed, "alice".into())]).await.expect("of another version"));
         assert_eq!(mirror(&store, "alice").await, None);
         assert_eq!(
             mirror(&store, "alicia").await.map(|(_, form, version)| (form["disabled"].clone(), version)),
             Some((json!(true), 2))
         );
-        assert_eq!(store.projects().await.expect("read")[0].form.value()["members"], json!(["alicia", "x"]));
-        assert_eq!(store.adopt_users().await.expect("looked"), 0, "both say the same");
-        assert!(store.put_user(&user("2", "bob"), None).await.expect("put"));
-        let found = store.user("usr_1").await.expect("read").expect("there");
+        assert_eq!(store.projects().all().await.expect("read")[0].form.value()["members"], json!(["alicia", "x"]));
+        assert_eq!(store.users().adopt().await.expect("looked"), 0, "both say the same");
+        assert!(store.users().put(&user("2", "bob"), None).await.expect("put"));
+        let found = store.users().get("usr_1").await.expect("read").expect("there");
         let taken = UserRow { name: "bob".into(), ..found };
-        assert!(!store.change_users(&[(taken, "alicia".into())]).await.expect("the name is taken"));
+        assert!(!store.users().change(&[(taken, "alicia".into())]).await.expect("the name is taken"));
         assert_eq!(names(&store).await, ["alicia", "bob"]);
     }
 }
@@ -98,23 +95,23 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
         let form = json!({ "role": "member", "password": null, "permissions": null });
         let old = OldNode(&store);
         assert!(old.put(("user", "alice"), "alice", &form.to_string()).await);
-        assert_eq!(store.adopt_users().await.expect("adopted"), 1);
-        let alice = store.user("alice").await.expect("read").expect("there");
+        assert_eq!(store.users().adopt().await.expect("adopted"), 1);
+        let alice = store.users().get("alice").await.expect("read").expect("there");
         assert!(alice.id.starts_with("usr_") && alice.subject == "alice", "{alice:?}");
         let changed = json!({ "role": "admin", "password": "h", "permissions": { "deny": ["x"] }, "disabled": true });
         assert!(old.change(("user", "alice"), 1, &changed).await);
         let lost = UserRow { role: "owner".into(), ..alice.clone() };
-        assert!(!store.change_users(&[(lost, "alice".into())]).await.expect("the other was first"));
-        assert_eq!(store.adopt_users().await.expect("adopted"), 1);
-        let now = store.user(&alice.id).await.expect("read").expect("there");
+        assert!(!store.users().change(&[(lost, "alice".into())]).await.expect("the other was first"));
+        assert_eq!(store.users().adopt().await.expect("adopted"), 1);
+        let now = store.users().get(&alice.id).await.expect("read").expect("there");
         assert_eq!((now.role.as_str(), now.password.as_deref(), now.disabled), ("admin", Some("h"), true));
         // Renamed here, and another user with the old name there: not the same person.
         assert!(
-            store.change_users(&[(UserRow { name: "alicia".into(), ..now }, "alice".into())]).await.expect("changed")
+            store.users().change(&[(UserRow { name: "alicia".into(), ..now }, "alice".into())]).await.expect("changed")
         );
         assert!(old.put(("user", "alice"), "alice", &form.to_string()).await);
-        assert_eq!(store.adopt_users().await.expect("adopted"), 1);
-        let second = store.user("alice").await.expect("read").expect("there");
+        assert_eq!(store.users().adopt().await.expect("adopted"), 1);
+        let second = store.users().get("alice").await.expect("read").expect("there");
         assert_ne!(second.subject, "alice");
         assert_eq!(mirror(&store, "alice").await.map(|(owner, _, _)| owner), Some(second.subject));
         let token = TokenRow {
@@ -125,11 +122,11 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
             created_at: 1,
             expires_at: 0,
         };
-        assert!(store.put_token(&token).await.expect("put"));
+        assert!(store.tokens().put(&token).await.expect("put"));
         assert!(old.take(("user", "alicia")).await);
-        assert_eq!(store.adopt_users().await.expect("adopted"), 1);
+        assert_eq!(store.users().adopt().await.expect("adopted"), 1);
         assert_eq!(names(&store).await, ["alice"]);
-        assert_eq!(store.tokens().await.expect("read"), [], "and the token with its user");
+        assert_eq!(store.tokens().all().await.expect("read"), [], "and the token with its user");
         assert_eq!(store.check().await.expect("checked"), [""; 0]);
     }
 }
@@ -142,23 +139,23 @@ async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
         let store = place.open().await;
         let (alice, bob) = (user("1", "alice"), user("2", "bob"));
         for one in [&alice, &bob] {
-            assert!(store.put_user(one, None).await.expect("put"));
+            assert!(store.users().put(one, None).await.expect("put"));
             let account = format!("of-{}", one.name);
             assert!(store.accounts().put(&rows::account(&account, &one.subject)).await.expect("put"));
             assert!(store.logins().put(&rows::login(&account, &one.subject)).await.expect("put"));
             assert!(store.documents().put(&entry("code", &account, &one.subject, &json!({}))).await.expect("put"));
             let key = VaultKeyRow { account: account.clone(), key_id: "k".into(), sealed: "s".into() };
-            store.put_vault_key(&key).await.expect("put");
+            store.vault().put_key(&key).await.expect("put");
             let secret =
                 VaultSecretRow { account, provider: "p".into(), field: "f".into(), version: 1, sealed: "s".into() };
-            store.put_vault_secret(&secret).await.expect("put");
+            store.vault().put_secret(&secret).await.expect("put");
         }
         let members = Raw::of(&json!({ "members": ["alice"] }));
-        store.put_project(&ProjectRow { name: "p".into(), form: members, created_at: 1 }).await.expect("put");
+        store.projects().put(&ProjectRow { name: "p".into(), form: members, created_at: 1 }).await.expect("put");
         let heir = has_heir.then_some(&bob);
         let removal = entry("removed", "rmv_1", "", &json!({}));
-        assert!(store.remove_user(&alice, heir, Some(&removal)).await.expect("removed"));
-        assert!(!store.remove_user(&alice, heir, None).await.expect("gone"));
+        assert!(store.users().remove(&alice, heir, Some(&removal)).await.expect("removed"));
+        assert!(!store.users().remove(&alice, heir, None).await.expect("gone"));
         let accounts = store.accounts().all(9).await.expect("read");
         let facts: Vec<(String, String, String, bool)> =
             accounts.into_iter().map(|row| (row.id, row.subject, row.name, row.is_default)).collect();
@@ -169,13 +166,13 @@ async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
             (vec![of_bob], 1, "usr_1")
         };
         assert_eq!(facts, expected);
-        assert_eq!(store.vault_keys().await.expect("read").len(), keys);
-        assert_eq!(store.vault_secrets().await.expect("read").len(), keys);
+        assert_eq!(store.vault().keys().await.expect("read").len(), keys);
+        assert_eq!(store.vault().secrets().await.expect("read").len(), keys);
         assert_eq!(store.logins().all(9).await.expect("read").len(), 1);
         assert_eq!(store.documents().all("code", None, 9).await.expect("read").len(), 1);
         assert_eq!(OldNode(&store).get(("login", "of-alice")).await, None);
         assert_eq!(store.documents().all("removed", None, 9).await.expect("read").len(), 1);
-        assert_eq!(store.projects().await.expect("read")[0].form.value()["members"], json!([member]));
+        assert_eq!(store.projects().all().await.expect("read")[0].form.value()["members"], json!([member]));
         assert_eq!(mirror(&store, "alice").await, None);
         assert_eq!(store.check().await.expect("checked"), [""; 0]);
     }
@@ -200,13 +197,13 @@ async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
         }
         let store = Store::open_with_backup(&place.url, place.folder.path()).await.expect("opened");
         assert_eq!((store.found_version(), names(&store).await), (BEFORE, vec!["alice".into(), "kana".into()]));
-        let users = store.users().await.expect("read");
+        let users = store.users().all().await.expect("read");
         assert!(users.iter().all(|user| user.id.starts_with("usr_")), "{users:?}");
         assert_eq!((users[0].subject.as_str(), users[1].subject.as_str()), ("alice", "owner"));
         // An open store and a newly opened one both continue to work.
         assert!(OldNode(&old).get(("user", "alice")).await.is_some());
         let again = Store::open_with_backup(&place.url, place.folder.path()).await.expect("opened");
-        assert_eq!(again.users().await.expect("read"), users, "the ids stay");
+        assert_eq!(again.users().all().await.expect("read"), users, "the ids stay");
         let mut found = copies(place.folder.path());
         found.extend(copies(&place.folder.path().join("in here")));
         assert_eq!(found.len(), 1, "one copy, of the version that it had: {found:?}");
@@ -223,7 +220,7 @@ async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
 async fn what_is_put_in_for_a_user_is_put_in_while_they_are_as_they_must_be() {
     for place in TestStore::both() {
         let store = place.open().await;
-        assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
+        assert!(store.users().put(&user("1", "alice"), None).await.expect("put"));
         let put = async |id: &str, owner: &str, holder: OwnerCheck| {
             store.documents().put_owned(&entry("code", id, owner, &json!({})), holder).await.expect("asked")
         };
@@ -233,11 +230,11 @@ async fn what_is_put_in_for_a_user_is_put_in_while_they_are_as_they_must_be() {
         assert!(put("b", "token:1", OwnerCheck::Anybody).await, "no user");
         assert!(!put("c", "token:1", OwnerCheck::User).await);
         let changed = UserRow { password: Some("another".into()), ..user("1", "alice") };
-        assert!(store.change_users(&[(changed.clone(), "alice".into())]).await.expect("changed"));
+        assert!(store.users().change(&[(changed.clone(), "alice".into())]).await.expect("changed"));
         assert!(!put("c", "usr_1", OwnerCheck::UserAtVersion(1)).await, "it was another password");
         assert!(put("c", "usr_1", OwnerCheck::User).await);
         let locked = UserRow { disabled: true, version: 2, ..changed };
-        assert!(store.change_users(&[(locked.clone(), "alice".into())]).await.expect("changed"));
+        assert!(store.users().change(&[(locked.clone(), "alice".into())]).await.expect("changed"));
         for holder in [OwnerCheck::User, OwnerCheck::UserAtVersion(3), OwnerCheck::Anybody] {
             assert!(!put("d", "usr_1", holder).await, "{holder:?}: locked out");
         }
@@ -246,11 +243,11 @@ async fn what_is_put_in_for_a_user_is_put_in_while_they_are_as_they_must_be() {
         assert!(!redeem(&rows::grant("g", "usr_1")).await, "locked out");
         assert!(store.documents().get("code", "c", 9).await.expect("read").is_some(), "nothing is used up");
         let back = UserRow { disabled: false, version: 3, ..locked.clone() };
-        assert!(store.change_users(&[(back, "alice".into())]).await.expect("changed"));
+        assert!(store.users().change(&[(back, "alice".into())]).await.expect("changed"));
         assert!(redeem(&rows::grant("g", "usr_1")).await);
         assert!(!redeem(&rows::grant("h", "usr_1")).await, "used up");
         assert_eq!(store.grants().all(9).await.expect("read"), [rows::grant("g", "usr_1")]);
-        assert!(store.remove_user(&UserRow { version: 4, ..locked }, None, None).await.expect("removed"));
+        assert!(store.users().remove(&UserRow { version: 4, ..locked }, None, None).await.expect("removed"));
         assert!(!put("d", "usr_1", OwnerCheck::User).await, "gone");
     }
 }
@@ -261,7 +258,7 @@ async fn what_is_put_in_for_a_user_is_put_in_while_they_are_as_they_must_be() {
 async fn no_login_is_left_of_a_password_that_was_changed_meanwhile() {
     for place in TestStore::both() {
         let store = place.open().await;
-        assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
+        assert!(store.users().put(&user("1", "alice"), None).await.expect("put"));
         for version in 1..6 {
             let logins = (0..8).map(|number| {
                 let store = store.clone();
@@ -272,8 +269,8 @@ async fn no_login_is_left_of_a_password_that_was_changed_meanwhile() {
             });
             let change = async {
                 let row = UserRow { version, ..user("1", "alice") };
-                assert!(store.change_users(&[(row, "alice".into())]).await.expect("changed"));
-                store.remove_access(&[AccessKind::Login], "usr_1", None).await.expect("swept");
+                assert!(store.users().change(&[(row, "alice".into())]).await.expect("changed"));
+                store.users().remove_access(&[AccessKind::Login], "usr_1", None).await.expect("swept");
             };
             futures_util::future::join(futures_util::future::join_all(logins), change).await;
             assert_eq!(store.logins().of_subject("usr_1", 9).await.expect("read"), [], "{version}");

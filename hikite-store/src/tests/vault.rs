@@ -17,15 +17,15 @@ fn secret(version: u64) -> VaultSecretRow {
 async fn a_secret_is_replaced_by_its_successor_alone() {
     for place in TestStore::both() {
         let store = place.open().await;
-        assert!(store.put_vault_secret(&secret(1)).await.expect("put"));
-        assert!(!store.put_vault_secret(&secret(1)).await.expect("refused"), "there is a first");
-        assert!(!store.put_vault_secret(&secret(3)).await.expect("refused"), "the second is missing");
-        assert!(store.put_vault_secret(&secret(2)).await.expect("put"));
-        assert!(!store.put_vault_secret(&secret(2)).await.expect("refused"));
-        let found = store.vault_secret("work", "notion", "refresh").await.expect("read");
+        assert!(store.vault().put_secret(&secret(1)).await.expect("put"));
+        assert!(!store.vault().put_secret(&secret(1)).await.expect("refused"), "there is a first");
+        assert!(!store.vault().put_secret(&secret(3)).await.expect("refused"), "the second is missing");
+        assert!(store.vault().put_secret(&secret(2)).await.expect("put"));
+        assert!(!store.vault().put_secret(&secret(2)).await.expect("refused"));
+        let found = store.vault().secret("work", "notion", "refresh").await.expect("read");
         assert_eq!(found, Some(secret(2)));
-        assert_eq!(store.vault_secret("work", "notion", "access").await.expect("read"), None);
-        assert_eq!(store.vault_secrets().await.expect("read"), [secret(2)]);
+        assert_eq!(store.vault().secret("work", "notion", "access").await.expect("read"), None);
+        assert_eq!(store.vault().secrets().await.expect("read"), [secret(2)]);
         assert_eq!(store.check().await.expect("checked"), [""; 0]);
     }
 }
@@ -39,15 +39,15 @@ async fn an_account_keeps_the_key_it_got_first() {
             key_id: key_id.into(),
             sealed: sealed.into(),
         };
-        assert!(store.put_vault_key(&row("k1", "a")).await.expect("put"));
-        assert!(!store.put_vault_key(&row("k1", "b")).await.expect("refused"));
-        assert!(store.rewrap_vault_key(&row("k2", "c"), "k1").await.expect("rewrapped"));
-        assert!(!store.rewrap_vault_key(&row("k2", "d"), "k1").await.expect("refused"));
-        assert_eq!(store.vault_keys().await.expect("read"), [row("k2", "c")]);
-        assert!(store.put_vault_secret(&secret(1)).await.expect("put"));
-        assert!(store.remove_vault_secrets("work", Some("notion")).await.expect("removed"));
-        assert!(store.vault_key("work").await.expect("read").is_some());
-        assert!(store.remove_vault_secrets("work", None).await.expect("removed"));
-        assert_eq!(store.vault_key("work").await.expect("read"), None);
+        assert!(store.vault().put_key(&row("k1", "a")).await.expect("put"));
+        assert!(!store.vault().put_key(&row("k1", "b")).await.expect("refused"));
+        assert!(store.vault().rewrap_key(&row("k2", "c"), "k1").await.expect("rewrapped"));
+        assert!(!store.vault().rewrap_key(&row("k2", "d"), "k1").await.expect("refused"));
+        assert_eq!(store.vault().keys().await.expect("read"), [row("k2", "c")]);
+        assert!(store.vault().put_secret(&secret(1)).await.expect("put"));
+        assert!(store.vault().remove_secrets("work", Some("notion")).await.expect("removed"));
+        assert!(store.vault().key("work").await.expect("read").is_some());
+        assert!(store.vault().remove_secrets("work", None).await.expect("removed"));
+        assert_eq!(store.vault().key("work").await.expect("read"), None);
     }
 }

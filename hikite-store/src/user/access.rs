@@ -1,11 +1,11 @@
 //! Revoking a user's access: logins, grants, passkeys and documents of some kinds.
 
+use super::UserTable;
 use crate::error::StoreError;
 use crate::grant::GrantRow;
 use crate::login::LoginRow;
 use crate::passkey::PasskeyRow;
 use crate::record::Record;
-use crate::store::Store;
 
 /// A kind of access that a user has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum AccessKind {
     Document(&'static str),
 }
 
-impl Store {
+impl UserTable<'_> {
     /// Removes the access of these kinds in their order, except the login with id `but`. Returns the number of rows.
     pub async fn remove_access(
         &self,
@@ -25,8 +25,8 @@ impl Store {
         subject: &str,
         but: Option<&str>,
     ) -> Result<u64, StoreError> {
-        let Ok(subject) = self.checked_text(subject) else { return Ok(0) };
-        let mut transaction = self.begin().await?;
+        let Ok(subject) = self.0.checked_text(subject) else { return Ok(0) };
+        let mut transaction = self.0.begin().await?;
         let (mut removed, mut touched) = (0, Vec::new());
         for kind in kinds {
             let (text, kind, id) = match kind {
@@ -38,10 +38,10 @@ impl Store {
                 AccessKind::Document(kind) => ("DELETE FROM documents WHERE owner = $1 AND kind = $2", *kind, *kind),
             };
             let query = sqlx::query(text).bind(subject).bind(id);
-            removed += query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected();
+            removed += query.execute(&mut *transaction).await.map_err(self.0.failed())?.rows_affected();
             touched.push((kind, ""));
         }
-        self.commit_change(transaction, removed > 0, &touched).await?;
+        self.0.commit_change(transaction, removed > 0, &touched).await?;
         Ok(removed)
     }
 }

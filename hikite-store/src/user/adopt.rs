@@ -7,19 +7,18 @@ use hikite_core::json::Raw;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use super::{KIND, UserRow};
+use super::{KIND, UserRow, UserTable};
 use crate::change::kind;
 use crate::error::StoreError;
 use crate::schema::{shown, stored};
-use crate::store::Store;
 
 /// Prefix of user ids.
 const ID: &str = "usr_";
 const ID_CHARS: usize = 24;
 
-impl Store {
+impl UserTable<'_> {
     /// Synchronises users and mirror; returns the number of differences.
-    pub async fn adopt_users(&self) -> Result<u64, StoreError> {
+    pub async fn adopt(&self) -> Result<u64, StoreError> {
         let mut adopted = 0;
         for user in self.users_only_in_mirror().await? {
             adopted += u64::from(self.adopt_new(user).await?);
@@ -29,7 +28,7 @@ impl Store {
         }
         for user in self.users_removed_from_mirror().await? {
             tracing::info!(user = user.name, "a node of an earlier version removed a user");
-            adopted += u64::from(self.remove_user(&user, None, None).await?);
+            adopted += u64::from(self.remove(&user, None, None).await?);
         }
         Ok(adopted)
     }
@@ -39,32 +38,32 @@ impl Store {
             "SELECT d.id, d.owner, d.form, d.version, d.created_at FROM drawer d LEFT JOIN users u ON u.name = d.id \
              WHERE d.kind = $1 AND u.id IS NULL",
         );
-        let rows = query.bind(KIND).fetch_all(self.reader()).await.map_err(self.failed())?;
-        rows.iter().map(read_new).collect::<Result<_, _>>().map_err(self.failed())
+        let rows = query.bind(KIND).fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
+        rows.iter().map(read_new).collect::<Result<_, _>>().map_err(self.0.failed())
     }
 
     async fn adopt_new(&self, mut user: UserRow) -> Result<bool, StoreError> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.0.begin().await?;
         // Another user may have had this name in the same millisecond.
         while self.has_user(&mut transaction, &user.id).await? {
             user.id = id_from(&user.id);
         }
         let query = sqlx::query("SELECT id FROM users WHERE subject = $1").bind(&*user.subject);
-        let taken = query.fetch_optional(&mut *transaction).await.map_err(self.failed())?.is_some();
+        let taken = query.fetch_optional(&mut *transaction).await.map_err(self.0.failed())?.is_some();
         if taken {
             // A previous user of this name still owns the data of that subject.
             user.subject = user.id.clone();
         }
         let query = sqlx::query("UPDATE drawer SET owner = $1 WHERE kind = $2 AND id = $3 AND version = $4");
         let query = query.bind(&*user.subject).bind(KIND).bind(&*user.name).bind(stored(user.version));
-        let there = query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
-        let done = there && self.insert_user(&mut transaction, &user).await?;
-        self.commit_change(transaction, done, &[(kind::USER, &user.id)]).await
+        let there = query.execute(&mut *transaction).await.map_err(self.0.failed())?.rows_affected() > 0;
+        let done = there && self.insert(&mut transaction, &user).await?;
+        self.0.commit_change(transaction, done, &[(kind::USER, &user.id)]).await
     }
 
     async fn has_user(&self, connection: &mut AnyConnection, id: &str) -> Result<bool, StoreError> {
         let query = sqlx::query("SELECT id FROM users WHERE id = $1").bind(id);
-        Ok(query.fetch_optional(connection).await.map_err(self.failed())?.is_some())
+        Ok(query.fetch_optional(connection).await.map_err(self.0.failed())?.is_some())
     }
 
     /// Returns the users as changed in the mirror.
@@ -73,13 +72,13 @@ impl Store {
             "SELECT u.name, u.subject, d.form, d.version, u.created_at, u.id, u.project \
              FROM users u JOIN drawer d ON d.kind = $1 AND d.id = u.name WHERE d.version <> u.version",
         );
-        let rows = query.bind(KIND).fetch_all(self.reader()).await.map_err(self.failed())?;
+        let rows = query.bind(KIND).fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
         let changed = |row: &AnyRow| -> Result<UserRow, sqlx::Error> {
             let project: String = row.try_get(6)?;
             let project = Some(project).filter(|project| !project.is_empty());
             Ok(UserRow { id: row.try_get(5)?, project, ..read_new(row)? })
         };
-        rows.iter().map(changed).collect::<Result<_, _>>().map_err(self.failed())
+        rows.iter().map(changed).collect::<Result<_, _>>().map_err(self.0.failed())
     }
 
     async fn adopt_change(&self, user: &UserRow) -> Result<bool, StoreError> {
@@ -97,9 +96,9 @@ impl Store {
             .bind(&*user.id)
             .bind(KIND)
             .bind(&*user.name);
-        let mut transaction = self.begin().await?;
-        let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.commit_change(transaction, done.rows_affected() > 0, &[(kind::USER, &user.id)]).await
+        let mut transaction = self.0.begin().await?;
+        let done = query.execute(&mut *transaction).await.map_err(self.0.failed())?;
+        self.0.commit_change(transaction, done.rows_affected() > 0, &[(kind::USER, &user.id)]).await
     }
 
     async fn users_removed_from_mirror(&self) -> Result<Vec<UserRow>, StoreError> {
@@ -107,8 +106,8 @@ impl Store {
             "SELECT {} FROM users WHERE NOT EXISTS (SELECT 1 FROM drawer d WHERE d.kind = $1 AND d.id = users.name)",
             super::COLUMNS
         );
-        let rows = sqlx::query(&text).bind(KIND).fetch_all(self.reader()).await.map_err(self.failed())?;
-        rows.iter().map(super::read).collect::<Result<_, _>>().map_err(self.failed())
+        let rows = sqlx::query(&text).bind(KIND).fetch_all(self.0.reader()).await.map_err(self.0.failed())?;
+        rows.iter().map(super::read).collect::<Result<_, _>>().map_err(self.0.failed())
     }
 }
 

@@ -7,14 +7,13 @@ use hikite_core::json::{Object, Raw};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use super::{KIND, UserRow};
+use super::{KIND, UserRow, UserTable};
 use crate::account::AccountRow;
 use crate::change::kind;
-use crate::document::DocumentRow;
+use crate::document::{DocumentRow, Documents};
 use crate::error::StoreError;
 use crate::record::Record;
 use crate::schema::stored;
-use crate::store::Store;
 
 /// An account, and what must be unique among the accounts of its owner.
 struct AccountKey {
@@ -23,24 +22,24 @@ struct AccountKey {
     name: String,
 }
 
-impl Store {
+impl UserTable<'_> {
     /// Removes a user in the version that the row names, with tokens, logins, consents, grants and passkeys. Accounts
     /// are deleted with their sealed secrets, or transferred to the successor, who also replaces them in projects.
     /// `remember` is inserted as well. Returns `false` if the user has another version or is gone.
-    pub async fn remove_user(
+    pub async fn remove(
         &self,
         user: &UserRow,
         successor: Option<&UserRow>,
         remember: Option<&DocumentRow>,
     ) -> Result<bool, StoreError> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.0.begin().await?;
         let query = sqlx::query("DELETE FROM users WHERE id = $1 AND version = $2");
         let query = query.bind(&*user.id).bind(stored(user.version));
-        let done = query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
+        let done = query.execute(&mut *transaction).await.map_err(self.0.failed())?.rows_affected() > 0;
         let (mut tokens, mut accounts, mut projects) = (Vec::new(), Vec::new(), Vec::new());
         if done {
             let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND id = $2").bind(KIND).bind(&*user.name);
-            query.execute(&mut *transaction).await.map_err(self.failed())?;
+            query.execute(&mut *transaction).await.map_err(self.0.failed())?;
             tokens = self.remove_tokens_of(&mut transaction, &user.subject).await?;
             accounts = self.accounts_of(&mut transaction, &user.subject).await?;
             match successor {
@@ -50,11 +49,11 @@ impl Store {
             // Logins, consents, grants and passkeys are deleted with their user. The last table may have rows of the
             // version before that no other table has.
             for text in ["DELETE FROM documents WHERE owner = $1", "DELETE FROM drawer WHERE owner = $1"] {
-                sqlx::query(text).bind(&*user.subject).execute(&mut *transaction).await.map_err(self.failed())?;
+                sqlx::query(text).bind(&*user.subject).execute(&mut *transaction).await.map_err(self.0.failed())?;
             }
             projects = self.leave_projects(&mut transaction, user, successor).await?;
             if let Some(entry) = remember {
-                self.documents().insert(&mut transaction, entry).await?;
+                Documents(self.0).insert(&mut transaction, entry).await?;
             }
         }
         let mut touched = vec![(kind::USER, user.id.as_str())];
@@ -62,17 +61,17 @@ impl Store {
         touched.extend(accounts.iter().map(|account| (AccountRow::KIND, account.id.as_str())));
         touched.extend(projects.iter().map(|name| (kind::PROJECT, name.as_str())));
         touched.extend(remember.map(|entry| (entry.kind, entry.id.as_str())));
-        self.commit_change(transaction, done, &touched).await
+        self.0.commit_change(transaction, done, &touched).await
     }
 
     async fn remove_tokens_of(&self, connection: &mut AnyConnection, subject: &str) -> Result<Vec<String>, StoreError> {
         let mut removed = Vec::new();
         let query = sqlx::query("SELECT id, form FROM token");
-        for row in query.fetch_all(&mut *connection).await.map_err(self.failed())? {
-            let (id, form) = texts(&row).map_err(self.failed())?;
+        for row in query.fetch_all(&mut *connection).await.map_err(self.0.failed())? {
+            let (id, form) = texts(&row).map_err(self.0.failed())?;
             if form.and_then(|form| form.text("subject")).as_deref() == Some(subject) {
                 let query = sqlx::query("DELETE FROM token WHERE id = $1").bind(&*id);
-                query.execute(&mut *connection).await.map_err(self.failed())?;
+                query.execute(&mut *connection).await.map_err(self.0.failed())?;
                 removed.push(id);
             }
         }
@@ -86,7 +85,7 @@ impl Store {
                 "DELETE FROM vault_key WHERE account = $1",
                 "DELETE FROM accounts WHERE id = $1",
             ] {
-                sqlx::query(text).bind(&*account.id).execute(&mut *connection).await.map_err(self.failed())?;
+                sqlx::query(text).bind(&*account.id).execute(&mut *connection).await.map_err(self.0.failed())?;
             }
         }
         Ok(())
@@ -94,10 +93,10 @@ impl Store {
 
     async fn accounts_of(&self, connection: &mut AnyConnection, subject: &str) -> Result<Vec<AccountKey>, StoreError> {
         let query = sqlx::query("SELECT id, provider, name FROM accounts WHERE subject = $1 ORDER BY created_at, id");
-        let rows = query.bind(subject).fetch_all(connection).await.map_err(self.failed())?;
+        let rows = query.bind(subject).fetch_all(connection).await.map_err(self.0.failed())?;
         let read =
             |row: &AnyRow| Ok(AccountKey { id: row.try_get(0)?, provider: row.try_get(1)?, name: row.try_get(2)? });
-        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(self.0.failed())
     }
 
     /// Transfers accounts to the successor, renamed on conflicts, and none of them as default.
@@ -121,7 +120,7 @@ impl Store {
                 "UPDATE accounts SET subject = $1, name = $2, is_default = 0, version = version + 1 WHERE id = $3",
             );
             let query = query.bind(&*successor.subject).bind(free).bind(&**id);
-            query.execute(&mut *connection).await.map_err(self.failed())?;
+            query.execute(&mut *connection).await.map_err(self.0.failed())?;
         }
         Ok(())
     }
@@ -172,23 +171,23 @@ impl Store {
     ) -> Result<Vec<String>, StoreError> {
         let mut changed = Vec::new();
         let query = sqlx::query("SELECT name, form FROM project");
-        for row in query.fetch_all(&mut *connection).await.map_err(self.failed())? {
-            let (name, form) = texts(&row).map_err(self.failed())?;
+        for row in query.fetch_all(&mut *connection).await.map_err(self.0.failed())? {
+            let (name, form) = texts(&row).map_err(self.0.failed())?;
             if form.is_none_or(|form| change(&members_of(&form)).is_none()) {
                 continue;
             }
             // Read again under a lock, because a concurrent change must not be undone.
             let text = "UPDATE project SET form = form WHERE name = $1 RETURNING name, form";
             let query = sqlx::query(text).bind(&*name);
-            let row = query.fetch_optional(&mut *connection).await.map_err(self.failed())?;
-            let held = row.as_ref().map(texts).transpose().map_err(self.failed())?;
+            let row = query.fetch_optional(&mut *connection).await.map_err(self.0.failed())?;
+            let held = row.as_ref().map(texts).transpose().map_err(self.0.failed())?;
             let Some(mut form) = held.and_then(|(_, form)| form) else { continue };
             let Some(next) = change(&members_of(&form)) else { continue };
             form.set("members", Raw::of(&next));
             let form = form.raw();
             let query = sqlx::query("UPDATE project SET form = $1 WHERE name = $2");
-            let query = query.bind(self.text_of(&form)?).bind(&*name);
-            query.execute(&mut *connection).await.map_err(self.failed())?;
+            let query = query.bind(self.0.text_of(&form)?).bind(&*name);
+            query.execute(&mut *connection).await.map_err(self.0.failed())?;
             changed.push(name);
         }
         Ok(changed)

@@ -41,7 +41,7 @@ async fn write(url: &StoreUrl, from: u64) -> Result<(), StoreError> {
             form: Raw::of(&serde_json::json!({ "number": number, "filling": "x".repeat(500) })),
             registered_at: number,
         };
-        store.put_registered_tool(&tool, false).await?;
+        store.tools().put(&tool, false).await?;
         let record = AuditRecord {
             at: number,
             kind: "admin",
@@ -50,7 +50,7 @@ async fn write(url: &StoreUrl, from: u64) -> Result<(), StoreError> {
             request_id: number.to_string(),
             ..AuditRecord::default()
         };
-        store.append_audit(&mut AuditBatch::new(vec![record])).await?;
+        store.audit().append(&mut AuditBatch::new(vec![record])).await?;
         if !print_number(number) {
             break;
         }

@@ -103,7 +103,8 @@ impl AuditCommand {
 impl AuditListArgs {
     async fn run(self, store: &Store) -> Result<ExitCode> {
         let filter = self.filters.filter();
-        let work = store.audit(&filter, AuditCursor::Back(self.before), self.limit);
+        let log = store.audit();
+        let work = log.read(&filter, AuditCursor::Back(self.before), self.limit);
         let rows = progress::with_spinner("reading the audit log", work).await?;
         if self.json {
             for row in &rows {

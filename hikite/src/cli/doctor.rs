@@ -139,7 +139,7 @@ async fn store_findings(config: &Config) -> Vec<DoctorFinding> {
         Err(error) => return vec![DoctorFinding::bad("store", error.to_string(), None)],
     };
     let outcome = progress::with_spinner("checking the store", store.check_briefly()).await;
-    let clock = store.clock_jump(&machine_clock()).await;
+    let clock = store.clock().jump(&machine_clock()).await;
     store.close().await;
     let first = match outcome {
         Ok(wrong) if wrong.is_empty() => {

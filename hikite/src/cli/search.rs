@@ -72,7 +72,7 @@ impl MemoryListArgs {
     async fn run(&self, store: &Store, config: &Config) -> Result<()> {
         let now = now_ms();
         let half_life = config.search.memory.half_life;
-        let pairs = store.remembered(self.project.as_deref()).await?;
+        let pairs = store.search().remembered(self.project.as_deref()).await?;
         let weight = |pair: &SearchMemoryRow| decayed(pair.weight, pair.used_at, now, half_life);
         let mut rows: Vec<MemoryRow> =
             pairs.into_iter().map(|pair| MemoryRow { weight: weight(&pair), pair }).collect();
@@ -87,7 +87,7 @@ impl MemoryListArgs {
 
 impl MemoryClearArgs {
     async fn run(&self, store: &Store) -> Result<()> {
-        let count = store.forget(self.project.as_deref()).await?;
+        let count = store.search().forget(self.project.as_deref()).await?;
         print(&if self.json {
             json!({ "forgotten": count }).to_string()
         } else {

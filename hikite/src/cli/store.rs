@@ -67,7 +67,7 @@ impl StoreCommand {
         };
         if let Self::Migrate(StoreMigrateArgs { to: Some(_), .. }) = &command {
             // Changes that a running hikite makes during the copy would be lost.
-            Store::check_unused(&config.store_url()).await?;
+            hikite_store::check_unused(&config.store_url()).await?;
         }
         let store = Store::open_with_backup(&config.store_url(), &config.data).await?;
         let outcome = match command {
@@ -142,7 +142,7 @@ impl StoreMigrateArgs {
 
 async fn copy(store: &Store, url: &str) -> Result<(StoreUrl, u64)> {
     let url = StoreUrl::parse(url).map_err(|bad| InvalidSetup(format!("`--to`: {bad}")))?;
-    Store::check_unused(&url).await?;
+    hikite_store::check_unused(&url).await?;
     let other = Store::open(&url).await?;
     let outcome = progress::with_spinner("copying the store", store.copy_to(&other)).await;
     other.close().await;

@@ -100,7 +100,7 @@ impl Runtime {
     /// Reads what other processes wrote. A store that does not answer is given up, and asked again later.
     async fn read_changes(&self) -> Result<(), String> {
         // A store that is away is not asked for the rest: each question would wait, and be a line in the log.
-        self.store.answers().await.map_err(|error| error.to_string())?;
+        self.store.changes().revision().await.map_err(|error| error.to_string())?;
         let read = async {
             self.gateway.admin().store.catch_up().await?;
             self.apply_store_changes().await
@@ -117,7 +117,7 @@ impl Runtime {
     async fn silence(&self) -> String {
         loop {
             tokio::time::sleep(PROBE_INTERVAL).await;
-            if let Err(error) = self.store.answers().await {
+            if let Err(error) = self.store.changes().revision().await {
                 return error.to_string();
             }
         }

@@ -68,7 +68,7 @@ impl StoredConfig {
 impl Runtime {
     /// Applies runtime configuration that other processes changed.
     pub(super) async fn apply_store_changes(&self) -> Result<(), Error> {
-        let revision = self.store.revision().await?;
+        let revision = self.store.changes().revision().await?;
         if self.stored_revision.load(Ordering::Relaxed) != revision {
             // An incomplete read is repeated at the next poll.
             if self.read_stored().await? {

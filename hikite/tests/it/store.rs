@@ -89,9 +89,9 @@ async fn holds(url: &str, told: &[u64]) -> u64 {
 
 /// Returns the audited numbers after verifying the chain.
 async fn recorded(store: &Store) -> Vec<u64> {
-    let verified = store.verify_audit(None, |_, _| {}).await.expect("verified");
+    let verified = store.audit().verify(None, |_, _| {}).await.expect("verified");
     assert_eq!(verified.broken, None);
-    let rows = store.audit(&AuditFilter::default(), AuditCursor::On(0), usize::MAX >> 1).await.expect("read");
+    let rows = store.audit().read(&AuditFilter::default(), AuditCursor::On(0), usize::MAX >> 1).await.expect("read");
     let number = |row: &AuditRow| {
         let record: Value = serde_json::from_str(&row.record).expect("JSON");
         record["requestId"].as_str().and_then(|id| id.parse().ok()).expect("a number")
@@ -104,9 +104,9 @@ async fn recorded(store: &Store) -> Vec<u64> {
 /// Waits until a killed process's last commit, which may still be under way in the database, has settled.
 async fn settled(store: &Store) -> (Vec<u64>, i64) {
     loop {
-        let before = store.revision().await.expect("read");
-        let rows = store.registered().await.expect("read").iter().map(|tool| tool.registered_at).collect();
-        if store.revision().await.expect("read") == before {
+        let before = store.changes().revision().await.expect("read");
+        let rows = store.tools().registered().await.expect("read").iter().map(|tool| tool.registered_at).collect();
+        if store.changes().revision().await.expect("read") == before {
             return (rows, before);
         }
     }
@@ -195,7 +195,7 @@ async fn a_backup_that_is_taken_while_others_write_is_a_whole_store() {
             let before = writer.numbers.clone();
             store.backup(&copy).await.expect("copied");
             let copy = open(&format!("sqlite:{}", copy.display())).await;
-            let rows = copy.registered().await.expect("read");
+            let rows = copy.tools().registered().await.expect("read");
             assert!(rows.len() >= before.len(), "what was told before is in it: {} of {before:?} {url}", rows.len());
             let numbers = rows.iter().map(|tool| tool.registered_at);
             assert!(numbers.eq(0..u64::try_from(rows.len()).expect("few")), "and nothing is left out between");

@@ -22,7 +22,7 @@ fn user(name: &str, subject: &str) -> UserRow {
 
 async fn change(store: &Store, next: UserRow) {
     let name = next.name.clone();
-    assert!(store.change_users(&[(next, name)]).await.expect("changed"));
+    assert!(store.users().change(&[(next, name)]).await.expect("changed"));
 }
 
 /// Builds accounts whose provider answers after `done` ran. The subject of alice is her name, as in version 0.1.
@@ -39,7 +39,7 @@ async fn accounts_where(done: fn(Store) -> BoxFuture<'static, ()>) -> Arc<Accoun
     let (accounts, _) = accounts_with(play).await;
     let store = accounts.secret_store.store().clone();
     for row in [user("alice", "alice"), user("bob", "usr_bob")] {
-        assert!(store.put_user(&row, None).await.expect("put"));
+        assert!(store.users().put(&row, None).await.expect("put"));
     }
     *held.lock() = Some(store);
     accounts
@@ -59,9 +59,9 @@ async fn connect(accounts: &AccountStore) -> Result<Arc<Account>, Error> {
 /// Returns the number of sealed secrets, keys and accounts.
 async fn counts(accounts: &AccountStore) -> (usize, usize, usize) {
     let store = accounts.secret_store.store();
-    let secrets = store.vault_secrets().await.expect("read").len();
+    let secrets = store.vault().secrets().await.expect("read").len();
     let entries = store.accounts().all(0).await.expect("read").len();
-    (secrets, store.vault_keys().await.expect("read").len(), entries)
+    (secrets, store.vault().keys().await.expect("read").len(), entries)
 }
 
 #[track_caller]
@@ -77,7 +77,7 @@ fn is_refused(outcome: Result<Arc<Account>, Error>) {
 async fn whoever_is_removed_while_the_provider_answers_connects_nothing() {
     let accounts = accounts_where(|store| {
         Box::pin(async move {
-            assert!(store.remove_user(&user("alice", "alice"), None, None).await.expect("removed"));
+            assert!(store.users().remove(&user("alice", "alice"), None, None).await.expect("removed"));
         })
     })
     .await;
@@ -99,7 +99,7 @@ async fn whoever_is_locked_out_while_the_provider_answers_connects_nothing() {
 async fn whoever_is_removed_while_they_connect_again_leaves_nothing_behind() {
     let accounts = accounts_where(|store| {
         Box::pin(async move {
-            assert!(store.remove_user(&user("alice", "alice"), None, None).await.expect("removed"));
+            assert!(store.users().remove(&user("alice", "alice"), None, None).await.expect("removed"));
         })
     })
     .await;
@@ -113,7 +113,7 @@ async fn what_a_successor_took_over_keeps_its_secret() {
     let accounts = accounts_where(|store| {
         Box::pin(async move {
             let (alice, bob) = (user("alice", "alice"), user("bob", "usr_bob"));
-            assert!(store.remove_user(&alice, Some(&bob), None).await.expect("removed"));
+            assert!(store.users().remove(&alice, Some(&bob), None).await.expect("removed"));
         })
     })
     .await;
@@ -145,7 +145,7 @@ async fn a_token_made_by_hand_is_kept_for_who_may_still_have_it() {
     is_refused(accounts.add(&Caller::named("usr_bob"), &form).await);
     // Removed after the check that she is a user.
     let holder = accounts.holder("alice").await.expect("a user");
-    assert!(store.remove_user(&user("alice", "alice"), None, None).await.expect("removed"));
+    assert!(store.users().remove(&user("alice", "alice"), None, None).await.expect("removed"));
     let account = Account::new(super::super::id().expect("random"), "alice", "fake", DEFAULT, 1);
     let secret = Secret::hidden("canary-token");
     assert!(accounts.save_account(&account, (super::super::TOKEN, &secret), holder).await.is_err());

@@ -15,7 +15,7 @@ async fn execute(gateway: &Gateway, session: u64, tool: &str, meta: Value) {
 /// Stops search and returns the stored pairs.
 async fn remembered(gateway: &Gateway, store: &Store) -> Vec<SearchMemoryRow> {
     gateway.search().stop().await;
-    store.remembered(None).await.expect("read")
+    store.search().remembered(None).await.expect("read")
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn a_question_that_led_to_a_call_is_remembered_without_its_words() {
     let ready = again.search.ready(true).await.expect("an index");
     assert_eq!(again.search.memory.traces("", &ready, "").len(), 1, "it is known after the next start");
     assert!(again.search.memory.traces("other", &ready, "").is_empty());
-    store.forget(None).await.expect("forgotten");
+    store.search().forget(None).await.expect("forgotten");
     again.admin().store.catch_up().await.expect("caught up");
     assert!(again.search.memory.traces("", &ready, "").is_empty(), "what is erased is forgotten");
 }

@@ -167,7 +167,7 @@ async fn no_usable_secret_is_stored_in_a_document() {
         let entries = store.documents().all(kind, None, now).await.expect("a store");
         shown = format!("{shown}{entries:?}");
     }
-    for user in store.users().await.expect("a store") {
+    for user in store.users().all().await.expect("a store") {
         shown.extend(user.password);
     }
     for client in store.clients().all(now).await.expect("a store") {

@@ -59,7 +59,7 @@ impl Identity {
             created_at: now_ms(),
             version: 1,
         };
-        if !self.store.put_user(&user.row(), None).await? {
+        if !self.store.users().put(&user.row(), None).await? {
             return Err(taken(&name));
         }
         let object = user.object().raw();
@@ -84,14 +84,14 @@ impl Identity {
         let user = loop {
             let before = self.stored_user(&user.id).await?;
             let next = changes.over(before.clone());
-            if self.store.change_users(&[(next.row(), before.name.to_string())]).await? {
+            if self.store.users().change(&[(next.row(), before.name.to_string())]).await? {
                 break Arc::new(User { version: next.version + 1, ..next });
             }
-            let row = if next.name == before.name { None } else { self.store.user(&next.name).await? };
+            let row = if next.name == before.name { None } else { self.store.users().get(&next.name).await? };
             if row.is_some_and(|row| row.id != *next.id) {
                 return Err(taken(&next.name));
             }
-            self.store.adopt_users().await?;
+            self.store.users().adopt().await?;
         };
         self.revoke_after_change(&user, &changes, kept_login).await?;
         let object = user.object().raw();
@@ -138,7 +138,7 @@ impl Identity {
         if kinds.is_empty() {
             return Ok(());
         }
-        self.store.remove_access(&kinds, &user.subject, kept.as_deref()).await?;
+        self.store.users().remove_access(&kinds, &user.subject, kept.as_deref()).await?;
         if kinds.contains(&AccessKind::Grant) {
             self.update_snapshot(|snapshot| snapshot.remove_grants_of(&user.subject)).await;
         }
@@ -165,7 +165,7 @@ impl Identity {
             // The owner is not restricted to a project.
             let new_owner = User { role: Role::Owner, project: None, ..new_owner };
             let changes = [owner.row(), new_owner.row()].map(|row| (row.clone(), row.name));
-            let done = self.store.change_users(&changes).await?;
+            let done = self.store.users().change(&changes).await?;
             self.read_store().await?;
             if done {
                 return self.user_object(&new_owner.id);
@@ -194,11 +194,11 @@ impl Identity {
             };
             let remembered = removal::of(&user);
             let successor = successor.as_ref().map(User::row);
-            if self.store.remove_user(&user.row(), successor.as_ref(), remembered.as_ref()).await? {
+            if self.store.users().remove(&user.row(), successor.as_ref(), remembered.as_ref()).await? {
                 self.update_snapshot(|snapshot| snapshot.remove_user(&user.subject)).await;
                 return Ok(());
             }
-            self.store.adopt_users().await?;
+            self.store.users().adopt().await?;
         }
     }
 

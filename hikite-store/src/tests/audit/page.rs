@@ -10,12 +10,12 @@ use crate::{AuditBatch, AuditCursor, AuditFilter, Store};
 
 /// Returns the query plan of the database.
 async fn plan(store: &Store, question: &str) -> String {
-    let explain = match store.engine() {
+    let explain = match store.0.engine {
         DatabaseEngine::Sqlite => "EXPLAIN QUERY PLAN",
         DatabaseEngine::Postgres => "EXPLAIN",
     };
-    let at = if store.engine() == DatabaseEngine::Sqlite { 3 } else { 0 };
-    let rows = sqlx::query(&format!("{explain} {question}")).fetch_all(store.reader()).await.expect("a plan");
+    let at = if store.0.engine == DatabaseEngine::Sqlite { 3 } else { 0 };
+    let rows = sqlx::query(&format!("{explain} {question}")).fetch_all(store.0.reader()).await.expect("a plan");
     rows.iter().map(|row| row.try_get::<String, _>(at).expect("text")).collect::<Vec<_>>().join("\n")
 }
 
@@ -26,8 +26,8 @@ async fn every_word_and_the_time_are_found_through_an_index() {
         for from in 0..10 {
             append(&store, from * 500..(from + 1) * 500).await;
         }
-        if store.engine() == DatabaseEngine::Postgres {
-            store.writer().execute("ANALYZE audit").await.expect("analyzed");
+        if store.0.engine == DatabaseEngine::Postgres {
+            store.0.writer().execute("ANALYZE audit").await.expect("analyzed");
         }
         for column in ["kind", "decision", "outcome", "subject", "project", "module", "tool"] {
             let question = format!(
@@ -53,10 +53,10 @@ async fn somebody_is_found_by_subject_id_and_name() {
             "INSERT INTO users (id, name, subject, role, password, permissions, disabled, project, created_at, version) \
              VALUES ('usr_1', 'Alice', 'alice', 'user', '', '', 0, '', 1, 1)",
         );
-        query.execute(store.writer()).await.expect("a user");
+        query.execute(store.0.writer()).await.expect("a user");
         append(&store, 1..=9).await;
         let named = AuditRecord { subject: "Alice".into(), ..record(10) };
-        store.append_audit(&mut AuditBatch::new(vec![named])).await.expect("appended");
+        store.audit().append(&mut AuditBatch::new(vec![named])).await.expect("appended");
         for (actor, expected) in
             [("alice", vec![8, 6, 4, 2]), ("usr_1", vec![8, 6, 4, 2]), ("Alice", vec![10, 8, 6, 4, 2])]
         {
@@ -65,9 +65,9 @@ async fn somebody_is_found_by_subject_id_and_name() {
             let mut forward = expected.clone();
             forward.reverse();
             assert_eq!(seqs(&store, &filter, AuditCursor::On(0), 50).await, forward, "{actor}");
-            let page = store.audit_page(&filter, AuditCursor::Back(None), 2).await.expect("read");
+            let page = store.audit().page(&filter, AuditCursor::Back(None), 2).await.expect("read");
             let next = page.next.expect("there is more");
-            let more = store.audit_page(&filter, AuditCursor::Back(Some(next)), 50).await.expect("read");
+            let more = store.audit().page(&filter, AuditCursor::Back(Some(next)), 50).await.expect("read");
             let all: Vec<u64> = page.rows.iter().chain(&more.rows).map(|row| row.seq).collect();
             assert_eq!(all, expected, "{actor}");
         }
@@ -87,7 +87,7 @@ async fn a_text_is_found_in_what_a_record_says_and_not_in_how_it_is_written() {
         append(&store, 1..=30).await;
         let odd = |what: &str| AuditRecord { what: what.into(), client: "Claude-Code/2.1".into(), ..record(31) };
         let batch = vec![odd("100% \"done\""), odd("a_b\\c"), odd("日本語")];
-        store.append_audit(&mut AuditBatch::new(batch)).await.expect("appended");
+        store.audit().append(&mut AuditBatch::new(batch)).await.expect("appended");
         for (needle, expected) in [
             ("claude-CODE", vec![33, 32, 31]),
             ("100% \"d", vec![31]),
@@ -132,7 +132,7 @@ async fn pages_go_on_where_the_one_before_ended_whatever_is_asked() {
             for first in [AuditCursor::Back(None), AuditCursor::On(0)] {
                 let (mut walk, mut found) = (first, Vec::new());
                 loop {
-                    let page = store.audit_page(&filter, walk, 700).await.expect("read");
+                    let page = store.audit().page(&filter, walk, 700).await.expect("read");
                     assert!(page.rows.len() <= 700);
                     found.extend(page.rows.iter().map(|row| row.seq));
                     match page.next {

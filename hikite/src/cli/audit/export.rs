@@ -80,7 +80,7 @@ async fn write(
     }
     let (mut after, mut count) = (0, 0);
     loop {
-        let page = store.audit_page(filter, AuditCursor::On(after), PAGE_SIZE).await?;
+        let page = store.audit().page(filter, AuditCursor::On(after), PAGE_SIZE).await?;
         for row in &page.rows {
             match format {
                 AuditExportFormat::Jsonl => writeln!(out, "{}", row.line())?,

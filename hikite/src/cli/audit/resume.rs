@@ -24,9 +24,9 @@ pub(crate) struct ResumeTrim {
 impl ResumeTrim {
     pub(super) async fn run(self, store: &Store) -> Result<ExitCode> {
         let clock = machine_clock();
-        let jump = store.clock_jump(&clock).await?;
+        let jump = store.clock().jump(&clock).await?;
         if jump.is_some() {
-            let work = async { Ok(store.confirm_clock(&clock).await?) };
+            let work = async { Ok(store.clock().confirm(&clock).await?) };
             let client = Raw::of(&json!({ "name": "hikite audit" }));
             let origin = CallOrigin { client: Some(client), ..CallOrigin::default() };
             record_admin(store, (&Caller::owner(), &origin), "audit.resume-trim", "", work).await?;

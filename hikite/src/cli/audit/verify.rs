@@ -54,16 +54,17 @@ impl AuditVerifyArgs {
             done.store(so_far, Ordering::Relaxed);
             total.store(all, Ordering::Relaxed);
         };
-        let work = store.verify_audit(self.anchor.as_ref().map(|anchor| &anchor.0), print_result);
+        let log = store.audit();
+        let work = log.verify(self.anchor.as_ref().map(|anchor| &anchor.0), print_result);
         let how_far = || (done.load(Ordering::Relaxed), total.load(Ordering::Relaxed));
         let verified = progress::with_progress("verifying the audit log", how_far, work).await?;
-        let damage = Store::known_damage(store.url());
+        let damage = hikite_store::known_damage(store.url());
         let exit_code = self.print_result(&verified, &damage);
         if damage.is_empty() {
             return Ok(exit_code);
         }
         if !self.json {
-            let hint = Store::damage_hint(store.url());
+            let hint = hikite_store::damage_hint(store.url());
             print(&format!("known losses of the store:\n  {}\nhint: {hint}", damage.join("\n  ")));
         }
         Ok(ExitCode::FAILURE)

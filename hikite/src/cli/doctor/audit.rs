@@ -2,16 +2,15 @@
 
 use hikite_config::Config;
 use hikite_gateway::{Durability, UNWRITTEN};
-use hikite_store::Store;
 
 use super::{DoctorFinding, FindingLevel};
 
 pub(super) fn findings(config: &Config) -> Vec<DoctorFinding> {
     let url = config.store_url();
     let mut findings = vec![durability(config)];
-    let damage = Store::known_damage(&url);
+    let damage = hikite_store::known_damage(&url);
     if !damage.is_empty() {
-        findings.push(DoctorFinding::bad("store", damage.join("\n  "), Some(Store::damage_hint(&url))));
+        findings.push(DoctorFinding::bad("store", damage.join("\n  "), Some(hikite_store::damage_hint(&url))));
     }
     let unwritten = unwritten(config);
     if !unwritten.is_empty() {

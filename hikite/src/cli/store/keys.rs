@@ -13,7 +13,7 @@ pub(super) type NeededKeys = BTreeMap<String, usize>;
 
 pub(super) async fn needed(store: &Store) -> Result<NeededKeys> {
     let mut needed = NeededKeys::new();
-    for row in store.vault_keys().await? {
+    for row in store.vault().keys().await? {
         *needed.entry(row.key_id).or_insert(0) += 1;
     }
     Ok(needed)

@@ -58,7 +58,7 @@ impl StoreRestoreArgs {
         // Checked again: a hikite may have been started meanwhile.
         check_unused(&url).await?;
         let previous = previous_path(&place);
-        let install = Store::install(copy.path(), &url, &previous);
+        let install = hikite_store::install(copy.path(), &url, &previous);
         let had = progress::with_spinner("restoring the backup", install).await?;
         self.record(config, &url).await?;
         self.tell(&url, (&needed, &key), had.then_some(previous.as_path()));
@@ -172,7 +172,7 @@ pub(super) async fn check_backup(config: &Config, file: &Path, is_json: bool) ->
 }
 
 async fn check_unused(url: &StoreUrl) -> Result<()> {
-    match Store::check_unused(url).await {
+    match hikite_store::check_unused(url).await {
         // A damaged store is not in use, and is set aside unchanged.
         Err(error) if url.path().is_some() && error.fault == hikite_store::StoreFault::Damaged => Ok(()),
         outcome => Ok(outcome?),
