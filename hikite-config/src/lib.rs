@@ -81,7 +81,7 @@ pub use provider::{OauthConfig, ProviderConfig, TokenLocation};
 pub use providers::providers;
 pub use search::{SearchModel, SearchSection, SearchServiceConfig, TOP};
 pub use secret::masked_url;
-pub use server::{DEFAULT_PORT, ServerSection, listen_hint, node_fault, parse_listen, url_fault};
+pub use server::{DEFAULT_PORT, ServerSection, is_loopback_host, listen_hint, node_fault, parse_listen, url_fault};
 pub use show::show;
 pub use telemetry::{LogSection, TelemetrySection};
 pub use tls::TlsSection;

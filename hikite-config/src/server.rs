@@ -29,7 +29,8 @@ pub(crate) struct ServerFile {
     #[schemars(extend("default" = "127.0.0.1:7300"))]
     pub(crate) listen: Option<String>,
     /// The https address under which clients reach hikite: that of a proxy that speaks TLS, or its own. This or `tls`
-    /// is needed to listen on anything but a loopback address.
+    /// is needed to listen on anything but a loopback address. `http://localhost:PORT` is for clients on this machine
+    /// only, such as in front of a container: requests to other names are then refused.
     pub(crate) public_url: Option<String>,
     /// Where the other nodes reach this one, where several share one PostgreSQL: an http or https address of this very
     /// process, not of the load balancer. Not needed by one that is alone.
@@ -111,6 +112,16 @@ impl ServerSection {
 
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// Returns `true` if clients reach hikite on this machine only: no public URL, or one with http.
+    pub fn is_local(&self) -> bool {
+        self.public_url.as_deref().is_none_or(|url| !url.starts_with("https://"))
+    }
+
+    /// Returns `true` if only loopback names may be requested, whatever the listen address: the public URL is http.
+    pub fn is_loopback_only(&self) -> bool {
+        self.public_url.is_some() && self.is_local()
     }
 
     /// Returns the networks of `trusted_proxies`.
@@ -237,10 +248,21 @@ pub fn node_fault(url: &str) -> Option<url::UrlFault> {
     url::fault(url).or_else(has_path)
 }
 
-/// Returns the fault of a public URL, if any.
+/// Returns the fault of a public URL, if any. Without TLS it must be a loopback name or address.
 pub fn url_fault(url: &str) -> Option<url::UrlFault> {
-    let insecure = || (!url.starts_with("https://")).then_some(("is not https", "Write `https://hikite.example.com`."));
+    let is_safe = |rest: &str| is_loopback_host(rest.split('/').next().unwrap_or_default());
+    let insecure = || {
+        let hint = "Write `https://hikite.example.com`, or `http://localhost:7300` for clients on this machine only.";
+        let is_secure = url.starts_with("https://") || url.strip_prefix("http://").is_some_and(is_safe);
+        (!is_secure).then_some(("is not https", hint))
+    };
     url::fault(url).or_else(insecure)
+}
+
+/// Returns `true` if a host, with or without port, is `localhost` or a loopback address.
+pub fn is_loopback_host(host: &str) -> bool {
+    let (name, _) = url::split_port(host);
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Returns the default address from `HOST` and `PORT`. A `HOST` that is not an IP address is ignored: it is often the
@@ -281,6 +303,32 @@ mod tests {
         }
         for bad in ["10.0.0.5:7300", "ftp://a", "http://", "http://a/b", "http://a?b", "http://u:p@a", "http://a:x"] {
             assert!(node_fault(bad).is_some(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_public_url_is_https_or_on_this_machine() {
+        for good in [
+            "https://a.example",
+            "http://localhost:7300",
+            "http://LOCALHOST/",
+            "http://127.0.0.1:80",
+            "http://[::1]:7300",
+        ] {
+            assert_eq!(url_fault(good), None, "{good}");
+        }
+        for bad in [
+            "http://a.example",
+            "http://localhost.a.example:7300",
+            "http://127.0.0.1.nip.io",
+            "http://10.0.0.1",
+            "http://[::2]",
+            "http://0.0.0.0:7300",
+            "http://localhost@a.example",
+            "HTTP://localhost",
+            "ftp://localhost",
+        ] {
+            assert!(url_fault(bad).is_some(), "{bad}");
         }
     }
 

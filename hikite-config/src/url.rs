@@ -44,7 +44,7 @@ pub(crate) fn without_secrets(url: &str) -> String {
     }
 }
 
-fn split_port(authority: &str) -> (&str, Option<&str>) {
+pub(crate) fn split_port(authority: &str) -> (&str, Option<&str>) {
     if let Some((host, rest)) = authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
         let address = host.parse::<std::net::Ipv6Addr>().map_or("", |_| host);
         return (address, (!rest.is_empty()).then(|| rest.strip_prefix(':').unwrap_or("?")));

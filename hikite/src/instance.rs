@@ -158,13 +158,13 @@ pub(crate) fn settings(config: &Config) -> Result<ServerSettings> {
             hosts: config.server.allowed_hosts.iter().cloned().chain(own_hosts).collect(),
             origins: config.server.allowed_origins.iter().chain(pages).cloned().collect(),
             any_origin: config.server.cors == Cors::Any,
-            reachable: !config.server.listen.ip().is_loopback(),
+            reachable: !config.server.listen.ip().is_loopback() && !config.server.is_loopback_only(),
         },
         surfaces: Surfaces::of(config.server.surfaces.iter().copied()),
         short_names: config.server.short_names.iter().filter_map(|text| Pattern::parse(text).ok()).collect(),
         rate: config.server.rate,
         metrics_token: config.telemetry.metrics_token.clone(),
-        document: config.server.public_url.as_deref().map(hikite_core::login::document),
+        document: (!config.server.is_local()).then(|| hikite_core::login::document(&config.server.url())),
     })
 }
 
@@ -180,7 +180,7 @@ fn oauth(config: &Config, section: &OauthSection) -> OauthSettings {
             access: section.access_token_ttl,
             refresh: section.refresh_token_ttl,
         },
-        is_local: config.server.public_url.is_none(),
+        is_local: config.server.is_local(),
         cimd: section.cimd,
         registration: section.registration,
         client,

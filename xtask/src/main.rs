@@ -1,7 +1,9 @@
 //! Workspace tasks: `cargo xtask tidy` checks project rules that no lint covers, `bench` measures the program, `faults`
-//! injects faults, `instructions` counts the instructions per call, `vectors` recomputes the encoder's vectors.
+//! injects faults, `instructions` counts the instructions per call, `vectors` recomputes the encoder's vectors, `dist` makes
+//! the packages.
 
 mod bench;
+mod dist;
 mod faults;
 mod instructions;
 mod rig;
@@ -17,7 +19,8 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask bench --install-peers [--peers A,B]
        cargo xtask faults [--list | --short] [--only NAME]… [--seconds N] [--binary FILE] [--json FILE]
        cargo xtask instructions [--binary FILE] [--json FILE]
-       cargo xtask vectors";
+       cargo xtask vectors
+       cargo xtask dist [--binary FILE]… [--out FOLDER]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,6 +31,7 @@ fn main() -> ExitCode {
         ["faults", options @ ..] => faults::run(options),
         ["instructions", options @ ..] => instructions::run(options),
         ["vectors"] => vectors::run(),
+        ["dist", options @ ..] => dist::run(options),
         ["floor", options @ ..] => bench::floor::serve(options),
         ["upstream", options @ ..] => rig::upstream::serve(options),
         _ => {

@@ -105,7 +105,7 @@ async fn what_the_manifests_lead_to_is_there() {
     let gateway = crate::gateway(serde_json::json!({})).await;
     let all = documents("deploy/kubernetes.yaml");
     let kinds: Vec<&str> = all.iter().filter_map(|document| document["kind"].as_str()).collect();
-    assert_eq!(kinds, ["ConfigMap", "Deployment", "Service", "PodDisruptionBudget"]);
+    assert_eq!(kinds, ["ConfigMap", "Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"]);
     let pod = &all[1]["spec"]["template"]["spec"];
     let container = &pod["containers"][0];
     for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
@@ -128,6 +128,12 @@ async fn what_the_manifests_lead_to_is_there() {
     assert!(pod["securityContext"]["runAsNonRoot"] == true && pod["securityContext"]["runAsUser"] == 65532);
     assert!(text("Dockerfile").contains("USER 65532:65532") && text("Dockerfile").contains("EXPOSE 7300"));
     assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true);
+    assert!(pod["affinity"]["podAntiAffinity"].is_object());
+    assert_eq!(all[4]["spec"]["ingress"][0]["ports"][0]["port"], container["ports"][0]["name"]);
+    let local = &compose["services"]["local"];
+    let url = local["environment"]["HIKITE_PUBLIC_URL"].as_str().unwrap_or_default();
+    let port = url.strip_prefix("http://localhost:").expect("a loopback address");
+    assert_eq!(local["ports"][0], format!("127.0.0.1:{port}:7300"), "others cannot reach it");
     assert_eq!(container["ports"][0]["containerPort"], 7300);
     for path in ["deploy/hikite.json", "deploy/Caddyfile"] {
         assert!(text("compose.yaml").contains(&format!("./{path}:")), "{path} is used");
