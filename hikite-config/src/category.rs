@@ -54,9 +54,6 @@ fn category(
     if name.trim().is_empty() {
         check.report.error_in_name(path, "the name of a category is empty", None);
     }
-    if raw.description.as_deref().is_none_or(|text| text.trim().is_empty()) {
-        check.report.warning(path, "has no `description`: a model cannot know when to open it");
-    }
     let own = own_servers(check, path, raw, servers);
     let others: Vec<Arc<str>> = servers.all.iter().filter(|name| !own.contains(name)).cloned().collect();
     let tools = raw.tools.clone().unwrap_or_default();

@@ -182,6 +182,15 @@ impl Config {
         Ok(Self { warnings, ..config.without(invalid) })
     }
 
+    /// Returns advice that needs no attention at every start: servers and categories without a description.
+    pub fn advice(&self) -> Option<String> {
+        let servers = self.servers.iter().filter(|server| server.description.trim().is_empty());
+        let categories = self.categories.iter().filter(|category| category.description.trim().is_empty());
+        let names: Vec<&str> = servers.map(|one| &*one.name).chain(categories.map(|one| &*one.name)).collect();
+        let names = names.join("`, `");
+        (!names.is_empty()).then(|| format!("no `description` for `{names}`: one line each helps a model to choose"))
+    }
+
     /// Returns the configured store, or a SQLite file in the data folder, which a flag may override.
     pub fn store_url(&self) -> StoreUrl {
         self.store.clone().unwrap_or_else(|| StoreUrl::file(self.data.join("hikite.db")))

@@ -192,7 +192,6 @@ fn harmless_oddities_are_warned_about() {
     warned(
         "{ \"mcpServers\": {\n  \"s\": { \"url\": \"https://x/sse\",\n    \"envFile\": \".env\", \"alwaysAllow\": [\"t\"], \"args\": [] } } }",
         &[
-            "hikite.json:2:3: mcpServers.s: has no `description`: describe its purpose in one line",
             "hikite.json:2:10: mcpServers.s.url: this looks like the older transport: if it does not respond, add `\"type\": \"sse\"`",
             "hikite.json:3:5: mcpServers.s.envFile: ignored: put the variables in `env`",
             "hikite.json:3:24: mcpServers.s.alwaysAllow: ignored: it belongs to another client",

@@ -229,9 +229,6 @@ fn check_name(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, name: &s
 }
 
 fn warn(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &UpstreamFile) {
-    if raw.description.as_deref().is_none_or(|text| text.trim().is_empty()) {
-        check.report.warning(path, "has no `description`: describe its purpose in one line");
-    }
     let ignored = [
         ("autoApprove", &raw.auto_approve),
         ("alwaysAllow", &raw.always_allow),

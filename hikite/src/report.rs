@@ -1,6 +1,5 @@
 //! Start-up messages: counts of the config, unresolved names, and client snippets.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use hikite_core::source::SourceState;
@@ -84,56 +83,29 @@ impl CatalogCounts {
     }
 }
 
-/// Connection snippets for common clients.
+/// Connection snippets for HTTP clients.
 #[derive(Debug)]
 pub(crate) struct Snippets {
     /// URL at which clients reach hikite.
     pub(crate) url: String,
-    pub(crate) token: Option<String>,
-    pub(crate) program: PathBuf,
-    pub(crate) config: Option<PathBuf>,
+    pub(crate) token: String,
 }
 
 impl Snippets {
-    /// Returns snippets for HTTP clients, and for clients that start hikite themselves.
     pub(crate) fn text(&self) -> String {
-        let program = json!({ "command": self.program, "args": self.stdio_arguments() });
-        let desktop = json!({ "mcpServers": { "hikite": program } });
-        let over_http = self.over_http();
-        format!("{over_http}\n\x20 Claude Desktop (claude_desktop_config.json)\n    {desktop}\n")
-    }
-
-    /// Returns snippets for HTTP clients.
-    pub(crate) fn over_http(&self) -> String {
         let url = format!("{}/mcp", self.url);
-        let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
-        let flag = bearer.as_ref().map(|bearer| format!(" --header \"Authorization: {bearer}\"")).unwrap_or_default();
-        let mut entry = json!({ "url": url });
-        if let Some(bearer) = &bearer {
-            entry["headers"] = json!({ "Authorization": bearer });
-        }
+        let bearer = format!("Bearer {}", self.token);
+        let mut entry = json!({ "url": url, "headers": { "Authorization": bearer } });
         let cursor = json!({ "mcpServers": { "hikite": entry } });
         entry["type"] = "http".into();
         let code = json!({ "servers": { "hikite": entry } });
-        let codex = bearer.map(|bearer| format!("\n    http_headers = {{ \"Authorization\" = \"{bearer}\" }}"));
-        let codex = codex.unwrap_or_default();
         format!(
             "\nConnect a client:\n\n\
-             \x20 Claude Code\n    claude mcp add --transport http hikite {url}{flag}\n\n\
+             \x20 Claude Code\n    claude mcp add --transport http hikite {url} --header \"Authorization: {bearer}\"\n\n\
              \x20 Cursor (.cursor/mcp.json)\n    {cursor}\n\n\
              \x20 VS Code (.vscode/mcp.json)\n    {code}\n\n\
-             \x20 Codex (~/.codex/config.toml)\n    [mcp_servers.hikite]\n    url = \"{url}\"{codex}\n"
+             \x20 Codex (~/.codex/config.toml)\n    [mcp_servers.hikite]\n    url = \"{url}\"\n    \
+             http_headers = {{ \"Authorization\" = \"{bearer}\" }}\n"
         )
-    }
-
-    /// Returns the arguments of the stdio transport. Paths are absolute, because the client chooses the working
-    /// directory.
-    fn stdio_arguments(&self) -> Vec<String> {
-        let mut arguments = vec!["stdio".to_owned()];
-        if let Some(config) = &self.config {
-            let whole = std::path::absolute(config).unwrap_or_else(|_| config.clone());
-            arguments.extend(["--config".to_owned(), whole.display().to_string()]);
-        }
-        arguments
     }
 }

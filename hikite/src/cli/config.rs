@@ -60,6 +60,9 @@ fn check(common: &GlobalArgs) -> Result<()> {
     for warning in &config.warnings {
         note(&format!("warning: {warning}"));
     }
+    if let Some(advice) = config.advice() {
+        note(&format!("note: {advice}"));
+    }
     config.check_entries()?;
     exposure::check(&config)?;
     print(&format!("ok: {file}: {} servers, {} categories", config.servers.len(), config.categories.len()));

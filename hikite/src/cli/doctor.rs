@@ -2,7 +2,7 @@
 
 mod audit;
 mod permissions;
-mod port;
+pub(super) mod port;
 mod program;
 mod vault;
 
@@ -111,7 +111,9 @@ fn config_findings(config: &Config) -> Vec<DoctorFinding> {
         text: warning.clone(),
         hint: None,
     });
-    std::iter::once(first).chain(warnings).collect()
+    let invalid = config.invalid.iter().map(|entry| DoctorFinding::bad("config", entry.to_string(), None));
+    let advice = config.advice().map(|advice| DoctorFinding::good("config", advice));
+    std::iter::once(first).chain(warnings).chain(invalid).chain(advice).collect()
 }
 
 fn token_finding(config: &Config) -> DoctorFinding {

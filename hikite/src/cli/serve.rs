@@ -3,23 +3,21 @@
 mod greeting;
 mod start;
 
-use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
-use hikite_config::{AuthSection, Config, ServerSection, listen_hint, node_fault, parse_listen, url_fault};
+use hikite_config::{Config, ServerSection, listen_hint, node_fault, parse_listen, url_fault};
 use tokio::net::TcpListener;
 
-use super::{GlobalArgs, note, program};
-use crate::instance::{ConfigOverrides, settings};
-use crate::{exposure, log, report};
+use super::GlobalArgs;
+use super::doctor::port;
+use crate::exposure;
+use crate::instance::ConfigOverrides;
 
 const MOST_THREADS: usize = 1024;
-/// Placeholder for the local token where it would be logged.
-const LOCAL_TOKEN: &str = "<local token>";
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
@@ -61,21 +59,9 @@ impl Serve {
         exposure::check(&config)?;
         // The port is bound before anything is started behind it.
         let listen = config.server.listen;
-        let listener = TcpListener::bind(listen).await.map_err(|error| {
-            anyhow!(
-                "cannot listen on {listen}: {error}
-hint: Another program may use the port. Choose another address with `--listen`."
-            )
-        })?;
+        let listener = TcpListener::bind(listen).await.map_err(|error| cannot_listen(listen, &error))?;
         let address = listener.local_addr()?;
         let config = Config { server: ServerSection { listen: address, ..config.server.clone() }, ..config };
-        let settings = settings(&config)?;
-        let snippets = report::Snippets {
-            url: config.server.url(),
-            token: shown_token(&config.auth, &settings.auth, std::io::stderr().is_terminal()),
-            program: program()?,
-            config: config.file.clone(),
-        };
         let scheme = config.server.scheme();
         let base = config.oauth.is_some().then(|| config.server.url());
         let Some(running) = start::start(&config, &overrides, &listener).await? else {
@@ -86,33 +72,20 @@ hint: Another program may use the port. Choose another address with `--listen`."
             Some(base) => running.setup_link(base).await?,
             None => None,
         };
-        if log::is_calm() {
-            let serve = hikite_server::serve(listener, Arc::clone(&running.app));
-            let greet = greeting::show(common, &config, &running, setup_link.as_deref());
-            tokio::join!(serve, running.stopping.run_until_cancelled(greet));
-            return Ok(running.stop().await);
-        }
-        note(&snippets.text());
-        if snippets.token.as_deref() == Some(LOCAL_TOKEN) {
-            note("The local token is not written to a log: see `hikite token show`.\n");
-        }
-        if let Some(link) = setup_link {
-            note(&format!("Nobody can log in yet. Open this address within a day to become the owner:\n\n  {link}\n"));
-        }
-        hikite_server::serve(listener, Arc::clone(&running.app)).await;
+        let serve = hikite_server::serve(listener, Arc::clone(&running.app));
+        let greet = greeting::show(common, &config, &running, setup_link.as_deref());
+        tokio::join!(serve, running.stopping.run_until_cancelled(greet));
         Ok(running.stop().await)
     }
 }
 
-/// Returns the token for the snippets. A token of the config is never shown; the local one only on a terminal, not in
-/// the log of a service manager.
-fn shown_token(auth: &AuthSection, used: &hikite_server::Auth, is_terminal: bool) -> Option<String> {
-    match (auth, used) {
-        (AuthSection::Token(None), hikite_server::Auth::Token(token)) if is_terminal => Some(token.expose().to_owned()),
-        (AuthSection::Token(None), hikite_server::Auth::Token(_)) => Some(LOCAL_TOKEN.into()),
-        (AuthSection::Token(Some(_)), _) => Some("<your token>".into()),
-        _ => None,
-    }
+/// Explains why the port cannot be had, and names its owner where the system tells.
+fn cannot_listen(listen: SocketAddr, error: &std::io::Error) -> anyhow::Error {
+    let owner = match port::listening_process(listen.port()) {
+        Some(owner) => format!("`{}` (process {}) uses the port.", owner.name, owner.pid),
+        None => "Another program may use the port.".into(),
+    };
+    anyhow!("cannot listen on {listen}: {error}\nhint: {owner} Choose another address with `--listen`.")
 }
 
 pub(crate) fn listen_flag(text: &str) -> Result<SocketAddr, String> {
@@ -141,27 +114,5 @@ fn public_url_flag(text: &str) -> Result<String, String> {
     match url_fault(text) {
         Some((what, hint)) => Err(format!("it {what}. {hint}")),
         None => Ok(text.into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use hikite_core::secret::Secret;
-
-    use super::*;
-
-    #[test]
-    fn the_local_token_is_shown_on_a_terminal_alone() {
-        let shown = |auth: &AuthSection, is_terminal| {
-            let local = hikite_server::Auth::Token(Secret::hidden("hk_local_0"));
-            shown_token(auth, &local, is_terminal)
-        };
-        assert_eq!(shown(&AuthSection::Token(None), true).as_deref(), Some("hk_local_0"));
-        assert_eq!(shown(&AuthSection::Token(None), false).as_deref(), Some(LOCAL_TOKEN));
-        for is_terminal in [true, false] {
-            let own = AuthSection::Token(Some(Secret::hidden("hk_local_0")));
-            assert_eq!(shown(&own, is_terminal).as_deref(), Some("<your token>"));
-            assert_eq!(shown(&AuthSection::None, is_terminal), None);
-        }
     }
 }

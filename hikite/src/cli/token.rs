@@ -11,7 +11,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_identity::{People, PersonalToken, UserAuthority};
 
 use super::store_session::{StoreSession, table};
-use super::{GlobalArgs, note, print, program};
+use super::{GlobalArgs, note, print};
 use crate::report::Snippets;
 use crate::token;
 
@@ -141,7 +141,7 @@ impl TokenCreateArgs {
             None if self.acts_for_owner() => note("It acts for the owner and uses the owner's accounts."),
             None => {}
         }
-        note(&snippets(&session.config, secret.expose())?.over_http());
+        note(&Snippets { url: session.config.server.url(), token: secret.expose().to_owned() }.text());
         Ok(())
     }
 
@@ -169,15 +169,6 @@ impl TokenCreateArgs {
     fn acts_for_owner(&self) -> bool {
         self.user.is_none() && self.subject.is_none() && std::io::stdin().is_terminal()
     }
-}
-
-fn snippets(config: &Config, secret: &str) -> Result<Snippets> {
-    Ok(Snippets {
-        url: config.server.url(),
-        token: Some(secret.to_owned()),
-        program: program()?,
-        config: config.file.clone(),
-    })
 }
 
 impl TokenListArgs {

@@ -197,18 +197,18 @@ async fn a_taken_port_is_explained() {
     std::fs::write(folder.path().join("hikite.json"), "{}").expect("a file");
     let run = PROGRAMS.run(folder.path(), &["serve", "--listen", &address]).await;
     assert_eq!(run.code, Some(1));
-    let said = format!(
-        "error: cannot listen on {address}: Address already in use (os error 98)\nhint: Another program may use the port. Choose another address with `--listen`.\n"
-    );
-    assert_eq!(run.stderr, said);
+    let said = format!("error: cannot listen on {address}: Address already in use (os error 98)\nhint: `");
+    assert!(run.stderr.starts_with(&said), "{}", run.stderr);
+    let owner = format!("(process {}) uses the port. Choose another address with `--listen`.\n", std::process::id());
+    assert!(run.stderr.ends_with(&owner), "{}", run.stderr);
 }
 
 #[tokio::test]
 async fn the_local_token_is_shown_when_asked_for_and_stands_in_no_log() {
     let gateway = configured(json!({})).await;
-    gateway.wait_for_stderr("see `hikite token show`").await;
+    gateway.wait_for_stderr("token show` prints it").await;
     let said = gateway.stderr();
-    assert!(said.contains("Bearer <local token>") && !said.contains(gateway.token()), "{said}");
+    assert!(!said.contains(gateway.token()), "{said}");
     let shown = gateway.run(&["token", "show"]).await;
     assert_eq!((shown.code, shown.stdout.trim_end()), (Some(0), gateway.token()), "{}", shown.stderr);
     assert!(!shown.stderr.contains(gateway.token()), "data goes to stdout");

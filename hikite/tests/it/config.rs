@@ -71,11 +71,7 @@ async fn a_good_file_is_called_good_and_its_doubts_are_told() {
     let text = r#"{ "mcpServers": { "a": { "command": "x" } } }"#;
     let run = run(text, &["config", "check"]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "ok: DIR/hikite.json: 1 servers, 0 categories\n"));
-    assert!(
-        run.stderr.starts_with("warning: DIR/hikite.json:1:19: mcpServers.a: has no `description`"),
-        "{}",
-        run.stderr
-    );
+    assert_eq!(run.stderr, "note: no `description` for `a`: one line each helps a model to choose\n");
 }
 
 #[tokio::test]
@@ -140,18 +136,18 @@ async fn start_up_tells_the_counts_the_doubts_and_how_to_connect() {
     gateway.wait_for_stderr("the category `d` is waiting for the tools of down").await;
     gateway.wait_for_stderr("lists received module=\"up\" tools=33").await;
     gateway.wait_for_stderr("`down` cannot be reached; http://127.0.0.1:9").await;
-    let url = format!("http://{}/mcp", gateway.address());
-    for snippet in [
-        format!("claude mcp add --transport http hikite {url} --header \"Authorization: Bearer <local token>\""),
-        json!({ "mcpServers": { "hikite": { "url": url, "headers": { "Authorization": "Bearer <local token>" } } } })
-            .to_string(),
-        format!(
-            "[mcp_servers.hikite]\n    url = \"{url}\"\n    http_headers = {{ \"Authorization\" = \"Bearer <local token>\" }}"
-        ),
-        format!("\"args\":[\"stdio\",\"--config\",\"{}\"]", gateway.config_file().display()),
+    let url = format!("http://{}", gateway.address());
+    for next in [
+        format!("Pages    {url}/ui"),
+        format!("Set up   {url}/setup?token="),
+        format!("--config {} --data ", gateway.config_file().display()),
+        "connect claude-code\n".to_owned(),
+        format!("Any client: {url}/mcp"),
+        "token show` prints it".to_owned(),
     ] {
-        gateway.wait_for_stderr(&snippet).await;
+        gateway.wait_for_stderr(&next).await;
     }
+    assert!(!gateway.stderr().contains("hk_local_"), "the token is in no log");
     gateway.client("").await.call_in("c", "echo", json!({ "text": "not in any log" })).await;
     gateway.wait_for_stderr("module=\"up\" call=\"c/echo\" outcome=\"ok\" ms=").await;
     assert!(!gateway.stderr().contains("not in any log"));

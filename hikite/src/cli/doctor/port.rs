@@ -38,13 +38,13 @@ pub(super) async fn finding(config: &Config) -> DoctorFinding {
 }
 
 /// A process that listens on a port.
-struct PortOwner {
-    pid: u32,
-    name: String,
+pub(in crate::cli) struct PortOwner {
+    pub(in crate::cli) pid: u32,
+    pub(in crate::cli) name: String,
 }
 
 /// Returns the process that listens on a port, where the system has `/proc` and lets us read it.
-fn listening_process(port: u16) -> Option<PortOwner> {
+pub(in crate::cli) fn listening_process(port: u16) -> Option<PortOwner> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
     let inode = tables.iter().flat_map(|table| table.lines().skip(1)).find_map(|line| inode(line, port))?;
     let socket = format!("socket:[{inode}]");
