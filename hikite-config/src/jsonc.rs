@@ -31,8 +31,6 @@ pub enum JsoncValue {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JsoncObject {
     pub members: Vec<JsoncMember>,
-    /// Position of a comma after the last member.
-    pub trailing_comma: Option<usize>,
     index: MemberIndex,
 }
 
@@ -41,6 +39,8 @@ pub struct JsoncMember {
     pub name: String,
     pub name_at: usize,
     pub node: JsoncNode,
+    /// Position of the comma after the member; the last member may have one too.
+    pub comma: Option<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -166,8 +166,8 @@ impl JsoncParser<'_> {
             self.expect(':', "expected `:` after the name")?;
             self.skip()?;
             let node = self.value()?;
-            object.members.push(JsoncMember { name, name_at, node });
-            object.trailing_comma = self.comma('}')?;
+            let comma = self.comma('}')?;
+            object.members.push(JsoncMember { name, name_at, node, comma });
         }
     }
 

@@ -9,6 +9,7 @@ mod category;
 mod check;
 mod checker;
 mod cors;
+pub mod edit;
 mod egress;
 mod expand;
 mod file;

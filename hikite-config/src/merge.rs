@@ -53,7 +53,7 @@ fn insert(text: &str, node: &JsoncNode, object: &JsoncObject, new: &Map<String, 
     let end = text[..close].trim_end().len();
     let mut out = String::with_capacity(text.len() + 256);
     match object.members.last() {
-        Some(last) if object.trailing_comma.is_none() => {
+        Some(last) if last.comma.is_none() => {
             out.push_str(&text[..last.node.span.end]);
             out.push(',');
             out.push_str(&text[last.node.span.end..end]);
