@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Claude Code and Codex log in to hikite and reach its tools, as a person at a terminal would have them do.
+"""Claude Code and Codex log in to hikite and reach its tools, as a person at a terminal would have them do. Both and
+Gemini CLI read the entry that `hikite connect` writes.
 
     tests/clients.py target/release/hikite
 
 Their packages are large, so that this is not part of every run: `./test --clients`. Installs them from npm into the
 cache, starts hikite, adds it to each client, logs in through the pages that a person would see, and asks the client
-whether it is connected. Ends with 0 if both are, 1 if one is not, 2 if it could not run.
+whether it is connected. Ends with 0 if all are, 1 if one is not, 2 if it could not run.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from gateway import Gateway  # noqa: E402
 from person import Person  # noqa: E402
 
 CACHE = Path(os.environ.get("HIKITE_TEST_CACHE", TESTS.parent / ".cache/tests")) / "clients"
-PACKAGES = ("@anthropic-ai/claude-code@2.1.325", "@openai/codex@0.166.0")
+PACKAGES = ("@anthropic-ai/claude-code@2.1.325", "@openai/codex@0.166.0", "@google/gemini-cli@0.61.0")
 LINK = re.compile(r"https?://[^\s\"'\x1b]+/oauth/authorize\?[^\s\"'\x1b]+")
 SECONDS = 120
 
@@ -75,7 +76,7 @@ def tried(name: str, client, gateway: Gateway, person: Person, folder: Path) -> 
     except (AssertionError, subprocess.TimeoutExpired) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return False
-    print(f"{name}: logged in and connected")
+    print(f"{name}: connected")
     return True
 
 
@@ -95,11 +96,48 @@ def codex(gateway: Gateway, person: Person, home: Path) -> None:
     assert "oauth" in listed.lower(), listed
 
 
-CLIENTS = {"Claude Code": claude_code, "Codex": codex}
+def written(name: str, program: str, file: str, before: str):
+    """`hikite connect` writes the client's file, the client lists hikite, and `--undo` restores the bytes."""
+
+    def client(gateway: Gateway, _: Person, home: Path) -> None:
+        path, listed = home / file, runner(program, home)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(before)
+
+        def hikite(*arguments: str) -> str:
+            command = [gateway.binary, "--config", gateway.config, "--data", gateway.data, *arguments, "--yes"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=environment(home))
+            assert done.returncode == 0, f"{arguments}: {done.stderr}"
+            return done.stderr
+
+        hikite("connect", name, "--url", gateway.url)
+        once = path.read_bytes()
+        assert "connected already" in hikite("connect", name, "--url", gateway.url) and path.read_bytes() == once
+        assert "hikite" in listed("mcp", "list"), "it does not list hikite"
+        path.write_bytes(once)
+        hikite("connect", name, "--undo")
+        assert path.read_text() == before, "undo does not restore the bytes"
+        hikite("connect", name, "--token", "--url", gateway.url)
+        assert path.stat().st_mode & 0o777 == 0o600
+        said = listed("mcp", "list")
+        assert "hikite" in said and (name == "codex" or "connected" in said.lower()), said
+        hikite("disconnect", name)
+        assert "hikite" not in listed("mcp", "list"), "it still lists hikite"
+
+    return client
+
+
+CLIENTS = {
+    "Claude Code": claude_code,
+    "Codex": codex,
+    "Claude Code by `hikite connect`": written("claude-code", "claude", ".claude.json", '{\n  "numStartups": 1\n}\n'),
+    "Codex by `hikite connect`": written("codex", "codex", ".codex/config.toml", '# mine\nmodel = "o3"\n'),
+    "Gemini CLI by `hikite connect`": written("gemini-cli", "gemini", ".gemini/settings.json", "{}\n"),
+}
 
 
 def environment(home: Path) -> dict[str, str]:
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC_", "CLAUDE", "OPENAI_"))}
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC_", "CLAUDE", "GEMINI_", "OPENAI_"))}
     return plain | {"HOME": str(home), "CODEX_HOME": str(home / ".codex"), "DISABLE_AUTOUPDATER": "1"}
 
 

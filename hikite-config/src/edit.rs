@@ -1,6 +1,8 @@
 //! Sets and removes a member of a JSONC text by its path. Only the member changes: comments, trailing commas and the
 //! layout of everything else stay. An error has the position in the text; show it with `Problems::syntax`.
 
+pub mod toml;
+
 use std::ops::Range;
 
 use serde_json::{Value, json};

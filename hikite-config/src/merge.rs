@@ -1,12 +1,10 @@
 //! Adds servers to the text of a config file. The text is edited, so that comments and layout stay; existing entries
 //! are never overwritten.
 
-use std::fmt::Write;
-
 use serde_json::{Map, Value};
 
-use super::jsonc::{self, JsoncNode, JsoncObject};
 use super::problem::Problems;
+use super::{edit, jsonc};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergedConfig {
@@ -20,62 +18,24 @@ pub struct MergedConfig {
 /// Adds the servers. `text` is `None` if there is no file yet; `file` names it in messages.
 pub fn merge(file: &str, text: Option<&str>, servers: &Map<String, Value>) -> Result<MergedConfig, Problems> {
     let text = text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
-    let root = jsonc::parse(text).map_err(|error| Problems::syntax(file, text, &error))?;
-    let object = |node: &JsoncNode, what: &str| {
-        let refused = || Problems::whole(file, format!("{what} is not an object"), Some("Correct it by hand first."));
-        node.object().cloned().ok_or_else(refused)
+    let root = jsonc::parse(text).map_err(|error| Problems::syntax(file, text, &error))?.json();
+    let set = |text: &str, path: &[&str], value: &Value| {
+        edit::set(text, path, value).map_err(|error| Problems::syntax(file, text, &error))
     };
-    let members = object(&root, "the file")?;
-    let Some(block) = members.get("mcpServers") else {
-        let block = Map::from_iter([("mcpServers".to_owned(), Value::Object(servers.clone()))]);
-        let text = insert(text, &root, &members, &block);
-        return Ok(MergedConfig { text, added: servers.keys().cloned().collect(), unchanged: Vec::new() });
-    };
-    let present = object(&block.node, "`mcpServers`")?;
-    let (unchanged, new): (Vec<_>, Vec<_>) = servers.iter().partition(|(name, _)| present.get(name).is_some());
-    let new: Map<String, Value> = new.into_iter().map(|(name, server)| (name.clone(), server.clone())).collect();
-    let unchanged = unchanged.into_iter().map(|(name, _)| name.clone()).collect();
-    let text = if new.is_empty() { text.to_owned() } else { insert(text, &block.node, &present, &new) };
-    Ok(MergedConfig { text, added: new.keys().cloned().collect(), unchanged })
-}
-
-/// Returns the text with `new` inserted at the end of the object.
-fn insert(text: &str, node: &JsoncNode, object: &JsoncObject, new: &Map<String, Value>) -> String {
-    let outer = indent_of(text, node.span.start);
-    let inner = object
-        .members
-        .last()
-        .filter(|last| text[..last.name_at].trim_end_matches([' ', '\t']).ends_with('\n'))
-        .map_or_else(|| format!("{outer}  "), |last| indent_of(text, last.name_at));
-    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let close = node.span.end - 1;
-    // Inserted after a comment that follows the last member.
-    let end = text[..close].trim_end().len();
-    let mut out = String::with_capacity(text.len() + 256);
-    match object.members.last() {
-        Some(last) if last.comma.is_none() => {
-            out.push_str(&text[..last.node.span.end]);
-            out.push(',');
-            out.push_str(&text[last.node.span.end..end]);
+    let mut merged = MergedConfig { text: text.to_owned(), added: Vec::new(), unchanged: Vec::new() };
+    let present = root.get("mcpServers");
+    if present.is_none() {
+        merged.text = set(text, &["mcpServers"], &Value::Object(Map::new()))?;
+    }
+    for (name, server) in servers {
+        if present.is_some_and(|present| present.get(name).is_some()) {
+            merged.unchanged.push(name.clone());
+        } else {
+            merged.text = set(&merged.text, &["mcpServers", name], server)?;
+            merged.added.push(name.clone());
         }
-        _ => out.push_str(&text[..end]),
     }
-    for (index, (name, value)) in new.iter().enumerate() {
-        let separator = if index == 0 { "" } else { "," };
-        let pretty = serde_json::to_string_pretty(value).unwrap_or_default();
-        let pretty = pretty.replace('\n', &format!("{newline}{inner}"));
-        let _ = write!(out, "{separator}{newline}{inner}{}: {pretty}", Value::from(name.as_str()));
-    }
-    out.push_str(newline);
-    out.push_str(&outer);
-    out.push_str(&text[close..]);
-    out
-}
-
-/// Returns the indentation of the line that contains the byte.
-fn indent_of(text: &str, at: usize) -> String {
-    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-    text[start..at].chars().take_while(|c| matches!(c, ' ' | '\t')).collect()
+    Ok(merged)
 }
 
 #[cfg(test)]
@@ -108,10 +68,10 @@ mod tests {
         };
         let expected = |comma: &str| {
             format!(
-                "// top\n{{\n  \"mcpServers\": {{\n    \"z\": {{}}{comma} // last\n    // more\n    {NEW}\n  }}, // x\n}}\n"
+                "// top\n{{\n  \"mcpServers\": {{\n    \"z\": {{}}, // last\n    // more\n    {NEW}{comma}\n  }}, // x\n}}\n"
             )
         };
-        check(Some(&with("")), &expected(","), &[]);
+        check(Some(&with("")), &expected(""), &[]);
         check(Some(&with(",")), &expected(","), &[]);
     }
 
@@ -128,7 +88,7 @@ mod tests {
         check(Some(text), text, &["a", "b"]);
         check(
             Some(r#"{"mcpServers": {"b": {}}, "data": "d"}"#),
-            "{\"mcpServers\": {\"b\": {},\n  \"a\": {\n    \"command\": \"x\"\n  }\n}, \"data\": \"d\"}",
+            r#"{"mcpServers": {"b": {}, "a": {"command":"x"}}, "data": "d"}"#,
             &["b"],
         );
     }
@@ -144,10 +104,11 @@ mod tests {
 
     #[test]
     fn a_file_of_another_shape_is_refused() {
-        let problems = merge("hikite.json", Some("{\"mcpServers\": []}"), &Map::new()).expect_err("array");
+        let servers = Map::from_iter([("a".to_owned(), json!({}))]);
+        let problems = merge("hikite.json", Some("{\"mcpServers\": []}"), &servers).expect_err("array");
         assert_eq!(
             problems.to_string(),
-            "error: hikite.json: `mcpServers` is not an object\nhint: Correct it by hand first."
+            "error: hikite.json:1:16: `mcpServers` is not an object\nhint: Correct it by hand first."
         );
     }
 }

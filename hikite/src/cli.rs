@@ -7,10 +7,14 @@ mod call;
 mod client;
 mod completions;
 mod config;
+mod connect;
+mod connect_file;
+mod disconnect;
 mod doctor;
 mod eval;
 mod guard;
 mod health;
+mod import;
 pub(crate) mod jq;
 mod measure;
 mod module;
@@ -97,6 +101,12 @@ enum CliCommand {
     Call(call::CallArgs),
     /// Run several tools with dependencies and print their results
     Batch(batch::BatchArgs),
+    /// Write hikite into the config of a client
+    Connect(connect::ConnectArgs),
+    /// Remove hikite from the config of a client
+    Disconnect(disconnect::DisconnectArgs),
+    /// Import the servers of other clients
+    Import(import::ImportArgs),
     /// Check, show and import configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -195,7 +205,10 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         CliCommand::Tools(tools) => block_on(tools.run(&common)),
         CliCommand::Call(call) => block_on(call.run(&common)),
         CliCommand::Batch(batch) => block_on(batch.run(&common)),
-        CliCommand::Config(config) => config.run(&common),
+        CliCommand::Connect(connect) => block_on(connect.run(&common)),
+        CliCommand::Disconnect(disconnect) => block_on(disconnect.run(&common)),
+        CliCommand::Import(import) => block_on(import.run(&common)),
+        CliCommand::Config(config) => block_on(config.run(&common)),
         CliCommand::Module(module) => module.run(&common),
         CliCommand::Project(project) => block_on(project.run(&common)),
         CliCommand::Token(token) => block_on(token.run(&common)),

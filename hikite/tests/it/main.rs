@@ -17,6 +17,7 @@ mod categories;
 mod check;
 mod cli;
 mod config;
+mod connect;
 mod control;
 mod cut;
 mod direct;
