@@ -94,7 +94,7 @@ def check_localhost(dockerfile: Path, program: Path, folder: Path) -> None:
     assert full["HOST"] == "0.0.0.0" and "HIKITE_LISTEN" not in full, full
     user = next(words[1] for words in instructions if words[0] == "USER")
     root = folder / "rootfs"
-    for name in ("usr/local/bin", "data", "tmp"):
+    for name in ("usr/local/bin", "data", "proc", "tmp"):
         (root / name).mkdir(parents=True)
     shutil.copy(program, root / "usr/local/bin/hikite")
     libraries = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
@@ -103,13 +103,14 @@ def check_localhost(dockerfile: Path, program: Path, folder: Path) -> None:
         shutil.copy(library, root / library[1:])
     os.chmod(root / "tmp", 0o1777)
     port = free_port()
-    command = ["/usr/local/bin/hikite"]
     variables = environment | {"PORT": str(port)}
     if os.geteuid() == 0:
         owner, group = map(int, user.split(":"))
         assert owner != 0 and group != 0, user
         os.chown(root / "data", owner, group)
-        command = ["chroot", f"--userspec={user}", str(root), *command]
+        # As in a container there is a /proc. The mount is gone with the process.
+        enter = 'mount --rbind /proc "$0/proc" && exec chroot --userspec="$1" "$0" /usr/local/bin/hikite "${@:2}"'
+        command = ["unshare", "--mount", "bash", "-c", enter, str(root), user]
     else:
         command = [str(program)]
         variables["HIKITE_DATA"] = str(root / "data")
