@@ -257,11 +257,6 @@ impl AccountStore {
         self.tasks.wait().await;
     }
 
-    /// Returns `true` if browsers reach us over TLS.
-    pub fn is_https(&self) -> bool {
-        self.settings.load().public_url.starts_with("https://")
-    }
-
     /// Returns the base URL at which browsers reach hikite.
     pub fn public_url(&self) -> String {
         self.settings.load().public_url.clone()

@@ -112,7 +112,7 @@ pub(crate) async fn redirect_to_provider(
         };
         let away = accounts.redirect_to_provider(&provider, &link, &browser).await?;
         let mut response = redirect(away.expose());
-        let value = HeaderValue::try_from(cookie(&browser, accounts.is_https()));
+        let value = HeaderValue::try_from(cookie(&browser, is_https(accounts)));
         response.headers_mut().extend(value.ok().map(|value| (SET_COOKIE, value)));
         Ok(response)
     };
@@ -203,6 +203,11 @@ fn cookie(browser: &BrowserSecret, https: bool) -> String {
     let (prefix, secure) = if https { ("__Host-", "; Secure") } else { ("", "") };
     let value = browser.0.expose();
     format!("{prefix}{COOKIE_NAME}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={COOKIE_SECONDS}{secure}")
+}
+
+/// Returns `true` if browsers reach hikite over TLS, so that cookies can be `Secure`.
+fn is_https(accounts: &AccountStore) -> bool {
+    accounts.public_url().starts_with("https://")
 }
 
 fn redirect(to: &str) -> Response {

@@ -14,7 +14,7 @@ use http::header::{COOKIE, HeaderValue, SET_COOKIE};
 use http::{HeaderMap, Uri};
 
 use super::page::{AcceptedProofs, ConnectPage};
-use super::{COOKIE_SECONDS, accounts, no_link, parameter, redirect};
+use super::{COOKIE_SECONDS, accounts, is_https, no_link, parameter, redirect};
 use crate::app::App;
 use crate::auth;
 use crate::connection::ClientAddress;
@@ -24,8 +24,8 @@ use crate::settings::Auth;
 /// Holds the `state` of the login that this browser started.
 const COOKIE_NAME: &str = "hikite_server_login";
 
-/// Who opens the page.
-enum Visitor {
+/// The user who opens the page.
+enum LoginVisitor {
     Admin(Caller),
     /// An unauthenticated user who can log in.
     MustLogIn,
@@ -51,9 +51,9 @@ pub(super) async fn show(
     headers: &HeaderMap,
 ) -> Result<Response, Error> {
     Ok(match visitor(app, headers).await? {
-        Visitor::Admin(_) => page.server_question(module, None),
-        Visitor::MustLogIn => oauth::redirect_to_login(uri),
-        Visitor::MustProve => page.server_question(module, Some((proofs(false), uri))),
+        LoginVisitor::Admin(_) => page.server_question(module, None),
+        LoginVisitor::MustLogIn => oauth::redirect_to_login(uri),
+        LoginVisitor::MustProve => page.server_question(module, Some((proofs(false), uri))),
     })
 }
 
@@ -66,9 +66,9 @@ pub(super) async fn begin(
 ) -> Result<Response, Error> {
     let logins = logins_of(app, module).ok_or_else(no_link)?;
     let caller = match visitor(app, headers).await? {
-        Visitor::Admin(caller) => caller,
-        Visitor::MustLogIn => return Ok(oauth::redirect_to_login(uri)),
-        Visitor::MustProve => {
+        LoginVisitor::Admin(caller) => caller,
+        LoginVisitor::MustLogIn => return Ok(oauth::redirect_to_login(uri)),
+        LoginVisitor::MustProve => {
             let peer = peer.map(|peer| peer.address);
             app.login_throttle.look(peer)?;
             let fields = FormFields::of(app, headers, body).await.unwrap_or_default();
@@ -86,7 +86,7 @@ pub(super) async fn begin(
     let work = logins.begin(module, &callback);
     let away = app.gateway.auditor().record_admin((&caller, &origin), "upstream.login", module, work).await?;
     let mut response = redirect(&away.url);
-    let value = HeaderValue::try_from(cookie(&away.state, COOKIE_SECONDS, accounts.is_https()));
+    let value = HeaderValue::try_from(cookie(&away.state, COOKIE_SECONDS, is_https(accounts)));
     response.headers_mut().extend(value.ok().map(|value| (SET_COOKIE, value)));
     Ok(response)
 }
@@ -105,7 +105,7 @@ pub(super) async fn finish(
     }
     let module = logins.finish(uri.query().unwrap_or_default()).await?;
     let mut response = page.server_success(&module);
-    let value = HeaderValue::try_from(cookie("", 0, accounts(app)?.is_https()));
+    let value = HeaderValue::try_from(cookie("", 0, is_https(accounts(app)?)));
     response.headers_mut().extend(value.ok().map(|value| (SET_COOKIE, value)));
     Ok(response)
 }
@@ -114,20 +114,20 @@ fn logins(app: &App) -> Option<Arc<dyn ModuleLogins>> {
     app.gateway.admin().config().ok()?.logins()
 }
 
-async fn visitor(app: &App, headers: &HeaderMap) -> Result<Visitor, Error> {
+async fn visitor(app: &App, headers: &HeaderMap) -> Result<LoginVisitor, Error> {
     let settings = app.settings.load_full();
     if settings.oauth.is_some() {
         let Some(LoggedInUser { user, .. }) = oauth::logged_in_user(app, headers).await? else {
-            return Ok(Visitor::MustLogIn);
+            return Ok(LoginVisitor::MustLogIn);
         };
         let caller = Caller { scopes: user.role.scopes(), ..Caller::named(Arc::clone(&user.subject)) };
         let refused = || Error::new(ErrorKind::Authorization, "Only an administrator can log in to a server.");
         caller.require(Scopes::ADMIN).map_err(|_| refused())?;
-        return Ok(Visitor::Admin(caller));
+        return Ok(LoginVisitor::Admin(caller));
     }
     Ok(match settings.auth {
-        Auth::None => Visitor::Admin(app.gateway.people().owner()),
-        _ => Visitor::MustProve,
+        Auth::None => LoginVisitor::Admin(app.gateway.people().owner()),
+        _ => LoginVisitor::MustProve,
     })
 }
 
