@@ -117,7 +117,7 @@ impl ConfigImportArgs {
 }
 
 /// Writes a temporary file and renames it. Only the owner can read it, because imported entries may contain secrets.
-fn write(target: &Path, text: &str) -> Result<()> {
+pub(super) fn write(target: &Path, text: &str) -> Result<()> {
     let beside = target.with_extension("json.new");
     let shown = || format!("cannot write `{}`", target.display());
     let mut options = fs::OpenOptions::new();
