@@ -12,8 +12,8 @@ use super::checker::ConfigChecker;
 use super::file::ConfigFile;
 use super::position::ConfigPath;
 use super::{
-    AuthSection, Config, OauthSection, audit, auth, category, egress, issuer, limits, modules, project, provider,
-    search, server, store, telemetry, tool, upstream, user_folder, vault,
+    AuthSection, Config, OauthSection, audit, auth, catalog, category, egress, issuer, limits, modules, project,
+    provider, search, server, store, telemetry, tool, upstream, user_folder, vault,
 };
 
 /// The settings that the `auth` section yields.
@@ -63,6 +63,7 @@ pub(crate) fn file(check: &mut ConfigChecker<'_, '_>, file: &ConfigFile) -> Conf
         logins,
         default_permissions,
         search: search::check(check, &ConfigPath::ROOT.key("search"), &file.search.clone().unwrap_or_default()),
+        catalog: catalog::check(check, &ConfigPath::ROOT.key("catalog"), &file.catalog.clone().unwrap_or_default()),
         limits: Limits {
             max_staleness: store::max_staleness(check, &store_path, &raw_store),
             ..limits::check(check, &ConfigPath::ROOT.key("limits"), &file.limits.clone().unwrap_or_default())

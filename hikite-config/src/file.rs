@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::audit::AuditFile;
 use super::auth::AuthFile;
+use super::catalog::CatalogFile;
 use super::category::CategoryFile;
 use super::egress::EgressFile;
 use super::limits::LimitsFile;
@@ -61,6 +62,8 @@ pub(crate) struct ConfigFile {
     pub(crate) vault: Option<VaultFile>,
     /// How tools are found by what they do.
     pub(crate) search: Option<SearchFile>,
+    /// Where `hikite catalog` and `hikite add --from` find servers.
+    pub(crate) catalog: Option<CatalogFile>,
     /// Every limit of the program. What is left out keeps its default.
     pub(crate) limits: Option<LimitsFile>,
     /// Logs, traces and metrics.

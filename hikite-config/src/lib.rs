@@ -5,6 +5,7 @@
 mod access;
 mod audit;
 mod auth;
+mod catalog;
 mod category;
 mod check;
 mod checker;
@@ -66,6 +67,7 @@ use hikite_store::StoreUrl;
 pub use access::{AccessConfig, GrantWord};
 pub use audit::AuditSection;
 pub use auth::{AuthSection, OauthSection};
+pub use catalog::CatalogLocation;
 pub use checker::ConfigEnvironment;
 pub use client::{CLIENTS, ClientFormat, ClientTransport, McpClient};
 pub use cors::Cors;
@@ -130,6 +132,8 @@ pub struct Config {
     /// Location of the vault's master key.
     pub vault: VaultSection,
     pub search: SearchSection,
+    /// Where `hikite catalog` finds servers.
+    pub catalog: CatalogLocation,
     pub limits: Limits,
     pub telemetry: TelemetrySection,
     /// Data folder; it may not exist yet.
@@ -210,7 +214,7 @@ pub fn find(explicit: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Op
 }
 
 /// Returns a folder of the XDG base directory specification, which says to ignore relative values.
-fn user_folder(env: &dyn Fn(&str) -> Option<String>, variable: &str, below_home: &str) -> Option<PathBuf> {
+pub fn user_folder(env: &dyn Fn(&str) -> Option<String>, variable: &str, below_home: &str) -> Option<PathBuf> {
     let named = env(variable).map(PathBuf::from).filter(|folder| folder.is_absolute());
     named.or_else(|| {
         let home = env("HOME").or_else(|| env("USERPROFILE"))?;

@@ -15,6 +15,7 @@ use hikite_gateway::Surface;
 use hikite_modules::TextLanguage;
 
 use super::access::AccessConfig;
+use super::catalog::CatalogLocation;
 use super::search::{SearchModel, SearchSection, SearchServiceConfig};
 use super::{
     Config, Cors, ModulesSection, OtlpSection, ProviderConfig, ServerConfig, ShareMode, TelemetrySection, TlsSection,
@@ -51,6 +52,10 @@ pub fn show(config: &Config) -> Value {
         "modules": show_modules(&config.modules),
         "providers": config.providers.iter().map(show_provider).collect::<Map<_, _>>(),
         "pins": config.pins.word(),
+        "catalog": match &config.catalog {
+            CatalogLocation::Url(url) => json!({ "url": url }),
+            CatalogLocation::File(file) => json!({ "file": file }),
+        },
         "egress": { "allow": config.egress.allow, "min_tls": config.egress.min_tls.word() },
         "audit": audit::show(&config.audit),
         "auth": show_auth(config),

@@ -1,9 +1,11 @@
 //! The command line: global flags, and one file per subcommand. Data goes to stdout, everything else to stderr.
 
 mod account;
+mod add;
 mod audit;
 mod batch;
 mod call;
+mod catalog;
 mod client;
 mod completions;
 mod config;
@@ -22,10 +24,13 @@ mod pin;
 mod project;
 mod provider;
 mod register;
+mod remove;
 mod running_server;
 mod search;
 mod serve;
+mod server;
 mod server_login;
+mod server_session;
 mod stdio;
 mod store;
 mod store_session;
@@ -94,6 +99,22 @@ enum CliCommand {
     Serve(serve::Serve),
     /// Serve MCP on stdin and stdout, for clients that start hikite themselves
     Stdio(stdio::Stdio),
+    /// Add a server: a program, an address, or one of the catalog
+    Add(add::AddArgs),
+    /// Remove a server
+    Remove(remove::RemoveArgs),
+    /// Enable a server or module
+    Enable(remove::SwitchArgs),
+    /// Disable a server or module
+    Disable(remove::SwitchArgs),
+    /// Restart a server of the running hikite
+    Restart(remove::RestartArgs),
+    /// List servers, and approve programs of the store on this machine
+    #[command(subcommand)]
+    Server(server::ServerCommand),
+    /// Find servers in the MCP registry
+    #[command(subcommand)]
+    Catalog(catalog::CatalogCommand),
     /// List, search, describe, call, register, enable and disable tools
     #[command(subcommand)]
     Tools(tools::ToolsCommand),
@@ -202,6 +223,13 @@ fn execute(cli: Cli) -> Result<ExitCode> {
     match command {
         CliCommand::Serve(serve) => block_on_threads(serve.threads(), serve.run(&common)),
         CliCommand::Stdio(stdio) => block_on(stdio.run(&common)),
+        CliCommand::Add(add) => block_on(add.run(&common)),
+        CliCommand::Remove(remove) => block_on(remove.run(&common)),
+        CliCommand::Enable(switch) => block_on(switch.run(&common, true)),
+        CliCommand::Disable(switch) => block_on(switch.run(&common, false)),
+        CliCommand::Restart(restart) => block_on(restart.run(&common)),
+        CliCommand::Server(server) => block_on(server.run(&common)),
+        CliCommand::Catalog(catalog) => block_on(catalog.run(&common)),
         CliCommand::Tools(tools) => block_on(tools.run(&common)),
         CliCommand::Call(call) => block_on(call.run(&common)),
         CliCommand::Batch(batch) => block_on(batch.run(&common)),

@@ -12,6 +12,7 @@ mod jq_process;
 mod local_client;
 mod log;
 mod master_key;
+mod program_approval;
 mod progress;
 mod reload;
 mod report;

@@ -43,14 +43,15 @@ use crate::config_credential::ConfigCredentials;
 use crate::fetch::IssuerFetcher;
 use crate::jq_process::JqProcesses;
 use crate::master_key::MasterKeyLocations;
+use crate::program_approval::ProgramApprovals;
 use crate::services::Services;
 use crate::token_endpoint::HttpTokenEndpoint;
 use crate::verify::CredentialProber;
 use crate::{search, token, upstream_oauth};
 pub(crate) use server::header_map;
 use server::{kind_of, module, place, throttle, transport};
-pub(crate) use stored::UPSTREAM;
 use stored::{RuntimeConfigAdmin, StoredConfig};
+pub(crate) use stored::{StoredServer, TerminalServers, UPSTREAM};
 
 /// At the end: for what is written down beside the audit.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -74,6 +75,8 @@ pub struct Runtime {
     stored: Mutex<StoredConfig>,
     stored_revision: AtomicI64,
     change_lock: tokio::sync::Mutex<()>,
+    /// Programs of the store that may start on this machine.
+    approvals: ProgramApprovals,
     /// Builds the HTTP tools of the config; an administrator chose their addresses.
     maker: HttpToolBuilder,
     services: Mutex<Services>,
@@ -178,6 +181,7 @@ impl Runtime {
             stored: Mutex::default(),
             stored_revision: AtomicI64::new(-1),
             change_lock: tokio::sync::Mutex::default(),
+            approvals: ProgramApprovals::of(&config.data),
             maker,
             services: Mutex::default(),
             configured,

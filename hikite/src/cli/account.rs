@@ -137,10 +137,10 @@ pub(super) struct AccountSession {
 /// Logs in to a server of the config file or the store, or connects an account with a provider.
 pub(crate) async fn connect(args: AccountConnectArgs, common: &GlobalArgs) -> Result<ExitCode> {
     let config = common.load()?;
-    match server_login::ServerLogin::find(&config, args.to()).await? {
-        Some(login) => login.run(args.to(), args.opens_browser()).await,
-        None => args.run(&config).await,
+    if server_login::is_server(&config, args.to()).await? {
+        return server_login::connect(&config, args.to(), args.opens_browser()).await;
     }
+    args.run(&config).await
 }
 
 impl AccountCommand {

@@ -6,20 +6,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use hikite_config::{Config, ServerConfig};
+use hikite_config::Config;
 use hikite_core::error::Error;
 use hikite_core::login::CALLBACK;
 use hikite_core::source::{Source, SourceState};
-use hikite_gateway::now_ms;
-use hikite_store::Store;
 use hikite_upstream::Upstream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::account::open;
-use super::{note, print, program};
-use crate::runtime::{Runtime, UPSTREAM};
-use crate::token;
+use super::server_session::{self, ServerOrigin};
+use super::{note, print};
 
 /// Time limit for a person to log in.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);
@@ -27,51 +24,27 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const REQUEST_BYTES: usize = 16 * 1024;
 
-/// Login to one server. Nothing else of the config is started.
-pub(crate) struct ServerLogin {
-    config: Config,
-}
-
-impl ServerLogin {
-    /// Returns the login to the server of this name in the config file or the store; `None` if there is none that uses
-    /// OAuth.
-    pub(crate) async fn find(config: &Config, name: &str) -> Result<Option<Self>> {
-        let is_it = |server: &&ServerConfig| &*server.name == name;
-        let mut config = config.clone();
-        let of_file = config.servers.iter().find(is_it);
-        let uses_oauth = of_file.is_some_and(|server| server.access.is_some());
-        let stored = stored_servers(&config).await?;
-        if !uses_oauth && (of_file.is_some() || !stored.iter().any(|stored| stored == name)) {
-            return Ok(None);
+/// Returns `true` if the name is a server of the config file that uses OAuth, or a server of the store.
+pub(crate) async fn is_server(config: &Config, name: &str) -> Result<bool> {
+    Ok(match ServerOrigin::of(config, name).await? {
+        Some(ServerOrigin::File) => {
+            config.servers.iter().any(|server| &*server.name == name && server.access.is_some())
         }
-        config.servers.retain(|server| &*server.name == name);
-        // A name that the file disables is not started from the store.
-        config.disabled.extend(stored.into_iter().filter(|stored| stored != name).map(Into::into));
-        Ok(Some(Self { config }))
-    }
-
-    /// Logs in and waits until the login is complete.
-    pub(crate) async fn run(self, name: &str, opens_browser: bool) -> Result<ExitCode> {
-        let runtime = Runtime::start(&self.config, program()?).await?;
-        let outcome = match runtime.upstream(name) {
-            Some(upstream) if upstream.uses_oauth() => log_in(&upstream, name, opens_browser).await,
-            Some(_) => Err(anyhow!("`{name}` has no login: its credentials are in its headers, or it is a program.")),
-            None => Err(anyhow!("The server `{name}` is not available: it is disabled or cannot be read.")),
-        };
-        runtime.stop().await;
-        outcome.map(|()| ExitCode::SUCCESS)
-    }
+        Some(ServerOrigin::Store) => true,
+        None => false,
+    })
 }
 
-/// Returns the names of the servers in the store.
-async fn stored_servers(config: &Config) -> Result<Vec<String>> {
-    if config.store.is_none() {
-        token::make_folder(&config.data)?;
-    }
-    let store = Store::open_with_backup(&config.store_url(), &config.data).await?;
-    let entries = store.documents().all(UPSTREAM, None, now_ms()).await;
-    store.close().await;
-    Ok(entries?.into_iter().map(|entry| entry.id).collect())
+/// Logs in to a server and waits until the login is complete.
+pub(crate) async fn connect(config: &Config, name: &str, opens_browser: bool) -> Result<ExitCode> {
+    let runtime = server_session::start(config, Some(name)).await?;
+    let outcome = match runtime.upstream(name) {
+        Some(upstream) if upstream.uses_oauth() => log_in(&upstream, name, opens_browser).await,
+        Some(_) => Err(anyhow!("`{name}` has no login: its credentials are in its headers, or it is a program.")),
+        None => Err(anyhow!("The server `{name}` is not available: it is disabled or cannot be read.")),
+    };
+    runtime.stop().await;
+    outcome.map(|()| ExitCode::SUCCESS)
 }
 
 async fn log_in(upstream: &Upstream, name: &str, opens_browser: bool) -> Result<()> {

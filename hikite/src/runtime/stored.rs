@@ -3,6 +3,7 @@
 
 mod category;
 mod import;
+mod program;
 mod upstream;
 
 use std::io;
@@ -22,6 +23,7 @@ use hikite_gateway::{ConfigAdmin, PutResult, now_ms};
 use hikite_store::DocumentRow;
 
 use super::Runtime;
+pub(crate) use program::{StoredServer, TerminalServers};
 
 /// Entry kinds in the store.
 pub(crate) const UPSTREAM: &str = "upstream";
@@ -38,8 +40,11 @@ pub(super) struct StoredConfig {
 #[derive(Debug)]
 pub(super) struct StoredUpstream {
     entry: DocumentRow,
-    /// The checked server; `None` if the vault could not be opened or the entry is no longer valid.
+    /// The checked server; `None` if the vault could not be opened, the entry is no longer valid, or it is a program
+    /// that is not approved on this machine.
     pub(super) server: Option<ServerConfig>,
+    /// A program that is not approved on this machine. It never starts.
+    unapproved: Option<ServerConfig>,
 }
 
 #[derive(Debug)]
@@ -85,7 +90,7 @@ impl Runtime {
         let mut now = StoredConfig::default();
         let mut same = true;
         for entry in self.store.documents().all(UPSTREAM, None, now_ms()).await? {
-            let known = before.upstreams.iter().find(|known| known.entry == entry && known.server.is_some());
+            let known = before.upstreams.iter().find(|known| known.entry == entry && self.is_current(known));
             same &= known.is_some();
             now.upstreams.push(match known {
                 Some(known) => Arc::clone(known),

@@ -2,6 +2,7 @@
 //! binary; every wait has a limit; nothing leaves loopback.
 
 mod accounts;
+mod add;
 mod answers;
 mod ask;
 mod audit;

@@ -1,5 +1,5 @@
-//! Remote servers configured at runtime. The complete entry is encrypted in the vault; the store holds a masked copy.
-//! Stdio servers are refused: a program is never started for a request from the network.
+//! Servers configured at runtime. The complete entry is encrypted in the vault; the store holds a masked copy.
+//! Requests from the network cannot set up programs: `put_upstream` refuses them.
 
 use hikite_config::{Config, ServerConfig, masked_url};
 use hikite_core::error::{Error, ErrorKind};
@@ -41,13 +41,19 @@ impl Runtime {
         let before = self.secret_entry(name).await?;
         let entry = unmasked(form, before.as_ref())?;
         read(name, &entry)?;
-        let secret = Secret::hidden(entry.to_string());
-        self.secret_store.set((ACCOUNT, name, FIELD), &secret).await?;
-        let is_new = self.upsert_stored(UPSTREAM, name, Raw::of(&masked(&entry))).await?;
-        self.reload_stored().await?;
+        let is_new = self.store_upstream(name, &entry).await?;
         let stored = self.stored.lock().clone();
         let saved = stored.upstreams.iter().find(|saved| saved.entry.id == name);
         Ok((saved.ok_or_else(|| not_found(name))?.object(), is_new))
+    }
+
+    /// Writes a checked entry, and returns `true` if it is new.
+    pub(super) async fn store_upstream(&self, name: &str, entry: &Value) -> Result<bool, Error> {
+        let secret = Secret::hidden(entry.to_string());
+        self.secret_store.set((ACCOUNT, name, FIELD), &secret).await?;
+        let is_new = self.upsert_stored(UPSTREAM, name, Raw::of(&masked(entry))).await?;
+        self.reload_stored().await?;
+        Ok(is_new)
     }
 
     pub(super) async fn remove_upstream(&self, name: &str) -> Result<(), Error> {
@@ -85,20 +91,24 @@ impl Runtime {
     pub(super) async fn open_upstream(&self, entry: DocumentRow) -> StoredUpstream {
         let name = entry.id.clone();
         let opened = match self.secret_entry(&name).await {
-            Ok(Some(secret)) => read(&name, &secret),
+            Ok(Some(secret)) => read_any(&name, &secret),
             Ok(None) => Err(Error::new(ErrorKind::Internal, "The entry of the server is missing in the vault.")),
             Err(error) => Err(error),
         };
-        let server = opened.inspect_err(|error| {
+        let opened = opened.inspect_err(|error| {
             tracing::error!(module = name, %error, "a server in the store cannot be used");
         });
-        StoredUpstream { entry, server: server.ok() }
+        match opened.ok().map(|server| self.approved(server)) {
+            Some(Ok(server)) => StoredUpstream { entry, server: Some(server), unapproved: None },
+            Some(Err(unapproved)) => StoredUpstream { entry, server: None, unapproved: Some(unapproved) },
+            None => StoredUpstream { entry, server: None, unapproved: None },
+        }
     }
 }
 
 impl StoredUpstream {
     fn object(&self) -> Raw {
-        let kind = self.server.as_ref().map_or("http", kind_of);
+        let kind = self.server.as_ref().or(self.unapproved.as_ref()).map_or("http", kind_of);
         object(&self.entry.id, ConfigOrigin::Store, kind, self.entry.document.clone())
     }
 }
@@ -107,9 +117,14 @@ fn object(name: &str, origin: ConfigOrigin, kind: &str, entry: Raw) -> Raw {
     Object::default().with("name", name).with("managedBy", origin.word()).with("kind", kind).with("entry", entry).raw()
 }
 
-/// Checks an entry as the config file does.
+/// Checks an entry that a request sent: programs are refused.
 pub(super) fn read(name: &str, entry: &Value) -> Result<ServerConfig, Error> {
     refuse_program(name, entry)?;
+    read_any(name, entry)
+}
+
+/// Checks an entry as the config file does.
+pub(super) fn read_any(name: &str, entry: &Value) -> Result<ServerConfig, Error> {
     if let Some(switch) = SWITCH_MEMBERS.into_iter().find(|switch| entry.get(switch).is_some()) {
         return Err(Error::new(ErrorKind::Validation, format!("`{switch}` is not part of a stored server."))
             .hint(format!("Use `POST /v1/modules/{name}/disable` and `/enable`.")));
@@ -143,8 +158,10 @@ pub(super) fn masked(entry: &Value) -> Value {
             shown[name] = masked_url(url).into();
         }
     }
-    if let Some(headers) = shown.get_mut("headers").and_then(Value::as_object_mut) {
-        headers.values_mut().for_each(|value| *value = MASK.into());
+    for name in ["headers", "env"] {
+        if let Some(values) = shown.get_mut(name).and_then(Value::as_object_mut) {
+            values.values_mut().for_each(|value| *value = MASK.into());
+        }
     }
     if let Some(secret) = shown.pointer_mut("/auth/client_secret") {
         *secret = MASK.into();
