@@ -170,10 +170,9 @@ impl PlannedEntry {
         self.removed.is_empty() && self.before == Some(self.entry(token))
     }
 
-    /// Returns the change, without the secrets of tokens.
+    /// Returns the change, without the token, which does not exist yet.
     pub(super) fn diff(&self) -> Result<String, Problems> {
-        let diff = self.file.diff(&self.file.with(&self.entry(Some(NEW_TOKEN)), &self.removed)?);
-        Ok(self.token_before().map_or_else(|| diff.clone(), |token| diff.replace(token, "***")))
+        Ok(self.file.diff(&self.file.with(&self.entry(Some(NEW_TOKEN)), &self.removed)?))
     }
 
     /// Creates the token, writes the file and revokes the token before.
