@@ -113,7 +113,7 @@ impl ClientFile {
 
     /// Undoes the changes of hikite, after a question. An untouched file gets its bytes back. In a file that has
     /// changed since, only hikite's entry is removed and the imported servers are put back.
-    pub(super) fn restore(&self, confirmation: &Confirmation) -> Result<bool> {
+    pub(super) fn restore(&self, confirmation: Confirmation) -> Result<bool> {
         let Some(record) = self.record() else {
             bail!("There is nothing to undo in `{}`.", self.shown());
         };
