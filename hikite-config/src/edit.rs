@@ -103,7 +103,7 @@ impl<'a> Layout<'a> {
             let outer = self.indent(node.span.start);
             let inner = format!("{outer}{}", self.step);
             let written = format!("{}{inner}{name}: {}", self.newline, self.lines(value, &inner));
-            return self.into_empty(node.span.start + 1..close, &written, outer);
+            return self.insert_first(node.span.start + 1..close, &written, outer);
         };
         let (after, comma, trailing) = match last.comma {
             Some(comma) => (comma + 1, "", ","),
@@ -120,7 +120,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Writes the first member into an object that holds nothing or only comments.
-    fn into_empty(&self, inside: Range<usize>, written: &str, outer: &str) -> String {
+    fn insert_first(&self, inside: Range<usize>, written: &str, outer: &str) -> String {
         let comments = self.text[inside.clone()].trim_end_matches(BLANK).len();
         let blank = inside.start + comments..inside.end;
         let tail = match &self.text[blank.clone()] {

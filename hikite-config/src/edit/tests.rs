@@ -142,7 +142,7 @@ impl Writer {
         for (index, (name, value)) in items.enumerate() {
             self.gap();
             if let Some(name) = name {
-                self.out.push_str(&format!("\"{name}\""));
+                self.out.push_str(&Value::from(name.as_str()).to_string());
                 self.gap();
                 self.out.push(':');
                 self.gap();

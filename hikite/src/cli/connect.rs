@@ -8,6 +8,7 @@ use clap::Args;
 use hikite_config::{AuthSection, CLIENTS, ClientTransport, Config, McpClient, Problems};
 use hikite_core::caller::OWNER;
 use hikite_core::json::Object;
+use hikite_core::secret::Secret;
 use hikite_identity::UserAuthority;
 use serde_json::{Value, json};
 
@@ -53,7 +54,7 @@ impl ConnectArgs {
     pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let file = ClientFile::open(self.client)?;
         if self.undo {
-            undo(&file, &self.confirmation, common).await?;
+            undo(&file, self.confirmation, common).await?;
             return Ok(ExitCode::SUCCESS);
         }
         let config = common.load()?;
@@ -68,7 +69,7 @@ impl ConnectArgs {
 }
 
 /// Restores the client's file and revokes the token of hikite's entry.
-pub(super) async fn undo(file: &ClientFile, confirmation: &Confirmation, common: &GlobalArgs) -> Result<()> {
+pub(super) async fn undo(file: &ClientFile, confirmation: Confirmation, common: &GlobalArgs) -> Result<()> {
     let entry = file.entry()?;
     if !file.restore(confirmation)? {
         return Ok(());
@@ -170,10 +171,9 @@ impl PlannedEntry {
         self.removed.is_empty() && self.before == Some(self.entry(token))
     }
 
-    /// Returns the change, without the secrets of tokens.
+    /// Returns the change, without the token, which does not exist yet.
     pub(super) fn diff(&self) -> Result<String, Problems> {
-        let diff = self.file.diff(&self.file.with(&self.entry(Some(NEW_TOKEN)), &self.removed)?);
-        Ok(self.token_before().map_or_else(|| diff.clone(), |token| diff.replace(token, "***")))
+        Ok(self.file.diff(&self.file.with(&self.entry(Some(NEW_TOKEN)), &self.removed)?))
     }
 
     /// Creates the token, writes the file and revokes the token before.
@@ -187,14 +187,14 @@ impl PlannedEntry {
             }
             _ => None,
         };
-        let entry = self.entry(token.as_ref().map(|token| token.expose()));
+        let entry = self.entry(token.as_ref().map(Secret::expose));
         let written = self
             .file
             .with(&entry, &self.removed)
             .map_err(Into::into)
             .and_then(|text| self.file.write(&text, token.is_some(), &self.removed));
         // The token that no file holds: the new one after a failure, else the one before.
-        let unused = if written.is_err() { token.as_ref().map(|token| token.expose()) } else { self.token_before() };
+        let unused = if written.is_err() { token.as_ref().map(Secret::expose) } else { self.token_before() };
         if let (Some(session), Some(unused)) = (session, unused) {
             revoke(session, client, unused).await?;
         }

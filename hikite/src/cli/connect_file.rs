@@ -113,7 +113,7 @@ impl ClientFile {
 
     /// Undoes the changes of hikite, after a question. An untouched file gets its bytes back. In a file that has
     /// changed since, only hikite's entry is removed and the imported servers are put back.
-    pub(super) fn restore(&self, confirmation: &Confirmation) -> Result<bool> {
+    pub(super) fn restore(&self, confirmation: Confirmation) -> Result<bool> {
         let Some(record) = self.record() else {
             bail!("There is nothing to undo in `{}`.", self.shown());
         };
@@ -153,7 +153,7 @@ impl ClientFile {
         Ok(text)
     }
 
-    /// Returns the changed lines with some around them.
+    /// Returns the changed lines with some around them. The token in hikite's entry is hidden.
     pub(super) fn diff(&self, after: &str) -> String {
         let (old, new): (Vec<&str>, Vec<&str>) = (self.before().lines().collect(), after.lines().collect());
         let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(a, b)| a == b).count();
@@ -170,7 +170,12 @@ impl ClientFile {
         push(&mut lines, '-', &old[start..old_end]);
         push(&mut lines, '+', &new[start..new_end]);
         push(&mut lines, ' ', &old[old_end..old.len().min(old_end + CONTEXT)]);
-        lines.join("\n")
+        let diff = lines.join("\n");
+        let entry = self.entry().ok().flatten();
+        match entry.as_ref().and_then(|entry| self.client.token_of(entry)) {
+            Some(token) => diff.replace(token, "***"),
+            None => diff,
+        }
     }
 
     fn before(&self) -> &str {

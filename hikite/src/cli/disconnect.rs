@@ -27,9 +27,7 @@ impl DisconnectArgs {
             return Ok(ExitCode::SUCCESS);
         };
         let text = file.without()?;
-        let diff = file.diff(&text);
-        let diff = self.client.token_of(&entry).map_or_else(|| diff.clone(), |token| diff.replace(token, "***"));
-        if self.confirmation.given(&[diff])? {
+        if self.confirmation.given(&[file.diff(&text)])? {
             file.write_without(&text)?;
             note(&format!("{} is disconnected: wrote `{}`.", self.client.title, file.shown()));
             revoke_token_of(self.client, Some(&entry), common).await?;

@@ -122,7 +122,7 @@ impl ImportArgs {
         for client in clients {
             let file = ClientFile::open(client)?;
             if named.is_some() || file.is_changed() {
-                undo(&file, &self.confirmation, common).await?;
+                undo(&file, self.confirmation, common).await?;
                 is_any = true;
             }
         }

@@ -174,6 +174,8 @@ async fn disconnect_removes_the_entry_and_revokes_the_token() {
     let secret = secret.strip_prefix("Bearer ").expect("a bearer token");
     assert!(!run.stdout.contains(secret) && !run.stderr.contains(secret), "the secret is not shown");
     assert_eq!(home.tokens().await, ["windsurf"]);
+    let run = home.done(&["connect", "windsurf", "--undo", "--dry-run"]).await;
+    assert!(run.stdout.contains("Bearer ***") && !run.stdout.contains(secret), "{}", run.stdout);
     // The client changes its file in the meantime.
     home.put(file, &home.text(file).replace("\"a\": {}", "\"a\": {\"disabled\": true}"));
     let run = home.done(&["disconnect", "windsurf", "--yes"]).await;
