@@ -192,5 +192,5 @@ pub(crate) fn change_file(
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
     }
-    super::config::write(file, &after)
+    super::connect_file::replace(file, &after, 0o600)
 }
