@@ -36,13 +36,16 @@ use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
 pub use account::{Account, AccountStatus};
-pub use connection::{BrowserSecret, ConnectedAccount, ConnectionCallback, ConnectionLink, PendingConnection};
+pub use connection::{
+    AccountConnections, BrowserSecret, ConnectedAccount, ConnectionCallback, ConnectionLink, PendingConnection,
+};
 use hikite_identity::SecretStore;
 use hikite_store::clock::now_ms;
 use index::AccountIndex;
 pub(crate) use invitation::how_to_connect;
 pub(crate) use mask::{AccountMasks, SubjectMask};
-pub use provider::{AccountProvider, OAuthApp, TokenAuth};
+pub use provider::{AccountProvider, OAuthApp, ProviderRegistry, TokenAuth};
+pub use refresh::AccountCredentials;
 use refresh::SharedRefresh;
 use token::AccountTokens;
 use verify::ConfiguredStatus;
@@ -321,36 +324,52 @@ impl AccountStore {
         may.then(|| format!("{provider}/{}{of}", account.name))
     }
 
-    fn chosen(&self, provider: &str, context: &CallContext) -> Result<Option<SelectedAccount>, Error> {
+    pub fn connections(&self) -> AccountConnections<'_> {
+        AccountConnections(self)
+    }
+
+    pub fn credentials(&self) -> AccountCredentials<'_> {
+        AccountCredentials(self)
+    }
+
+    pub fn providers(&self) -> ProviderRegistry<'_> {
+        ProviderRegistry(self)
+    }
+}
+
+impl AccountCredentials<'_> {
+    fn chosen(self, provider: &str, context: &CallContext) -> Result<Option<SelectedAccount>, Error> {
         let caller = &context.session.caller;
         match context.account.as_deref() {
             Some(FROM_FILE) => {
-                let allowed = self.settings.load().from_file.get(provider).cloned();
+                let allowed = self.0.settings.load().from_file.get(provider).cloned();
                 Ok(Some(SelectedAccount::Configured(allowed.unwrap_or_else(permission::nothing))))
             }
-            Some(id) => Ok(self.usable(caller, id).map(SelectedAccount::Account)),
-            None => self.choose(caller, provider, None),
+            Some(id) => Ok(self.0.usable(caller, id).map(SelectedAccount::Account)),
+            None => self.0.choose(caller, provider, None),
         }
     }
 
-    async fn credential_for(&self, provider: &str, context: &CallContext) -> Result<Option<Arc<Credential>>, Error> {
+    async fn credential_for(self, provider: &str, context: &CallContext) -> Result<Option<Arc<Credential>>, Error> {
         let mut chosen = self.chosen(provider, context)?;
-        if chosen.as_ref().is_none_or(SelectedAccount::needs_reconnect) && self.invite(provider, context).await? {
-            chosen = self.choose(&context.session.caller, provider, None)?;
+        if chosen.as_ref().is_none_or(SelectedAccount::needs_reconnect)
+            && self.0.connections().invite(provider, context).await?
+        {
+            chosen = self.0.choose(&context.session.caller, provider, None)?;
         }
         match chosen {
-            Some(SelectedAccount::Configured(_)) => self.configured.credential(provider, context).await,
+            Some(SelectedAccount::Configured(_)) => self.0.configured.credential(provider, context).await,
             Some(SelectedAccount::Account(account)) => {
                 let tokens = self.fresh(&account, None).await;
                 let tokens = match tokens {
                     Err(error) if error.kind == ErrorKind::AccountRequired => {
-                        return Err(self.with_link(error, provider, context).await);
+                        return Err(self.0.connections().with_link(error, provider, context).await);
                     }
                     tokens => tokens?,
                 };
                 Ok(Some(Arc::new(self.build_credential(&account, &tokens))))
             }
-            None => match self.link_for(&context.session.caller, provider).await {
+            None => match self.0.connections().link_for(&context.session.caller, provider).await {
                 Ok(Some(link)) => Err(connect_first(provider, &link)),
                 _ => Ok(None),
             },
@@ -358,24 +377,24 @@ impl AccountStore {
     }
 
     /// Builds the credential for a service. The provider's API URL applies unless the account has its own.
-    fn build_credential(&self, account: &Account, tokens: &AccountTokens) -> Credential {
+    fn build_credential(self, account: &Account, tokens: &AccountTokens) -> Credential {
         let credential = tokens.credential(account);
-        let api = || self.provider(&account.provider).and_then(|provider| provider.api);
+        let api = || self.0.providers().get(&account.provider).and_then(|provider| provider.api);
         Credential { api: credential.api.clone().or_else(api), ..credential }
     }
 
     async fn credential_after(
-        &self,
+        self,
         provider: &str,
         refused: &Credential,
         context: &CallContext,
     ) -> Result<Option<Arc<Credential>>, Error> {
         match self.chosen(provider, context)? {
-            Some(SelectedAccount::Configured(_)) => self.configured.renewed(provider, refused, context).await,
+            Some(SelectedAccount::Configured(_)) => self.0.configured.renewed(provider, refused, context).await,
             Some(SelectedAccount::Account(account)) => {
                 let tokens = match self.fresh(&account, Some(&refused.secret)).await {
                     Err(error) if error.kind == ErrorKind::AccountRequired => {
-                        return Err(self.with_link(error, provider, context).await);
+                        return Err(self.0.connections().with_link(error, provider, context).await);
                     }
                     tokens => tokens?,
                 };
@@ -411,7 +430,7 @@ impl CredentialProvider for AccountStore {
         provider: &'a str,
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
-        Box::pin(self.credential_for(provider, context))
+        Box::pin(async move { self.credentials().credential_for(provider, context).await })
     }
 
     fn renewed<'a>(
@@ -420,11 +439,11 @@ impl CredentialProvider for AccountStore {
         refused: &'a Credential,
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<Option<Arc<Credential>>, Error>> {
-        Box::pin(self.credential_after(provider, refused, context))
+        Box::pin(async move { self.credentials().credential_after(provider, refused, context).await })
     }
 
     fn accepted(&self, provider: &str, credential: &Credential) {
-        self.mark_accepted(provider, credential);
+        self.credentials().mark_accepted(provider, credential);
     }
 }
 

@@ -35,30 +35,28 @@ use hikite_core::error::Error;
 use hikite_store::clock::{machine_clock, now_ms};
 use hikite_store::{ChangeSet, GrantRow, Record, Store, change_kind};
 use parking_lot::Mutex;
-use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::secret_store::SecretStore;
 pub use bearer::BearerLookup;
 use bearer::VerifiedTokenCache;
 use client::UnusedClients;
-pub use client::{ClientOrigin, ClientQuota, ClientRecord, ClientStatus, NewClient};
+pub use client::{ClientOrigin, ClientQuota, ClientRecord, ClientRegistry, ClientStatus, NewClient};
 pub use code::{ApprovedRequest, CodeExchange};
 pub use consent::Consent;
 pub use grant::OF_CLIENT;
-pub use grant::{RefreshRequest, TokenPair};
+pub use grant::{RefreshRequest, TokenIssuer, TokenPair};
 use key::IdentityKeys;
-pub use key::{RotationReason, sealing_key};
-pub use login::LoginSession;
+pub use key::{RotationReason, ServerKeys, sealing_key};
+pub use login::{LoginSession, LoginSessions};
 pub use redirect::RedirectUri;
 pub use removal::REMOVED_MESSAGE;
 pub use removal::was_removed;
 pub use secret::{hash, secret};
 use snapshot::IdentitySnapshot;
-pub(crate) use snapshot::Users;
 pub use target::ResourceTarget;
-pub(crate) use user::only_the_owner;
-pub use user::{ID as USER_ID, Role, Successor, User, UserAuthority};
+pub use user::{ID as USER_ID, Role, Successor, User, UserAuthority, UserRegistry};
+pub(crate) use user::{Users, only_the_owner};
 pub use well_known::WellKnownClient;
 
 /// Kinds of documents in the store.
@@ -75,6 +73,10 @@ const CONNECTION: &str = "connection";
 /// Reads scopes by name; unknown ones are ignored.
 fn read_scopes(names: &[String]) -> Scopes {
     names.iter().filter_map(|name| Scopes::parse(name)).fold(Scopes::NONE, Scopes::with)
+}
+
+fn milliseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Prefix of grant ids.
@@ -170,7 +172,7 @@ impl Identity {
 
     /// Opens or creates the keys, without which no token can be verified.
     pub async fn prepare(&self) -> Result<(), Error> {
-        self.keys().await.map(drop)
+        self.keys().current().await.map(drop)
     }
 
     /// Reads all users and grants from the store.
@@ -233,9 +235,24 @@ impl Identity {
         Ok(self.store.delete_expired(self.store.clock().now_ms().await?).await?)
     }
 
-    /// Returns the JSON Web Key Set of our signing keys.
-    pub async fn key_set(&self) -> Result<Value, Error> {
-        Ok(self.keys().await?.signing.document())
+    pub fn users(&self) -> UserRegistry<'_> {
+        UserRegistry(self)
+    }
+
+    pub fn clients(&self) -> ClientRegistry<'_> {
+        ClientRegistry(self)
+    }
+
+    pub fn logins(&self) -> LoginSessions<'_> {
+        LoginSessions(self)
+    }
+
+    pub fn tokens(&self) -> TokenIssuer<'_> {
+        TokenIssuer(self)
+    }
+
+    pub fn keys(&self) -> ServerKeys<'_> {
+        ServerKeys(self)
     }
 
     /// Updates memory after the store was changed.

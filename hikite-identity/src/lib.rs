@@ -15,15 +15,15 @@ mod secret_store;
 pub use blocking::run_blocking;
 pub use federation::{FederatedIdentity, Federation, FederationCallback, LoginRule};
 pub use identity::{
-    ApprovedRequest, BearerLookup, ClientOrigin, ClientQuota, ClientRecord, ClientStatus, CodeExchange, Consent,
-    Identity, LoginSession, NewClient, OF_CLIENT, REMOVED_MESSAGE, RedirectUri, RefreshRequest, Replay, ResourceTarget,
-    Role, RotationReason, Successor, TokenError, TokenPair, TokenTerms, USER_ID, User, UserAuthority, WellKnownClient,
-    hash, sealing_key, secret, was_removed,
+    ApprovedRequest, BearerLookup, ClientOrigin, ClientQuota, ClientRecord, ClientRegistry, ClientStatus, CodeExchange,
+    Consent, Identity, LoginSession, LoginSessions, NewClient, OF_CLIENT, REMOVED_MESSAGE, RedirectUri, RefreshRequest,
+    Replay, ResourceTarget, Role, RotationReason, ServerKeys, Successor, TokenError, TokenIssuer, TokenPair,
+    TokenTerms, USER_ID, User, UserAuthority, UserRegistry, WellKnownClient, hash, sealing_key, secret, was_removed,
 };
 pub use identity_provider::IdentityProviders;
 pub use issuer::{IssuerRule, Issuers};
 pub use passkey::Passkeys;
-pub use people::{OF_TOKEN, People, PersonalToken, SubjectNames};
+pub use people::{OF_TOKEN, People, PersonalToken, ProjectRegistry, SubjectNames, TokenRegistry};
 pub use project::{Optimization, Project, ProjectMap};
 pub use secret_store::{
     GATEWAY_ACCOUNT, MasterKeySource, RETIRED_KEYS, RestoreSummary, RetiredKey, RotationSummary, SecretStore,

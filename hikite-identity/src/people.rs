@@ -7,14 +7,12 @@ mod directory;
 mod directory_change;
 mod token;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
-use hikite_core::json::{Object, Raw};
-use hikite_core::violation::{self, Violation};
 use hikite_store::clock::now_ms;
 use hikite_store::{ChangeSet, GrantRow, Record, Store, change_kind};
 use parking_lot::Mutex;
@@ -22,7 +20,7 @@ use tokio::sync::watch;
 
 use crate::identity::{Identity, REMOVED, User, UserAuthority, Users, only_the_owner};
 use crate::identity_provider::IdentityProviders;
-use crate::project::{Project, ProjectMap};
+use crate::project::Project;
 use directory::{AccessDirectory, DirectoryUser};
 pub use token::{OF_TOKEN, PersonalToken};
 
@@ -41,9 +39,9 @@ pub struct People {
     directory: Arc<ArcSwap<AccessDirectory>>,
     changes: watch::Sender<u64>,
     /// Local users, if logins are enabled.
-    identity: OnceLock<Arc<Identity>>,
+    identity: Option<Arc<Identity>>,
     /// External identity providers.
-    identity_providers: OnceLock<Arc<IdentityProviders>>,
+    identity_providers: Option<Arc<IdentityProviders>>,
 }
 
 /// Names of subjects, for audit records.
@@ -64,7 +62,16 @@ impl std::fmt::Debug for People {
     }
 }
 
+/// The projects, and their changes.
+#[derive(Clone, Copy, Debug)]
+pub struct ProjectRegistry<'a>(&'a People);
+
+/// The personal tokens, and their changes.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenRegistry<'a>(&'a People);
+
 impl People {
+    /// Returns the projects and tokens of a store, without logins.
     pub fn new(store: Store) -> Self {
         Self {
             store,
@@ -74,28 +81,34 @@ impl People {
             update_lock: Mutex::default(),
             directory: Arc::default(),
             changes: watch::Sender::default(),
-            identity: OnceLock::new(),
-            identity_providers: OnceLock::new(),
+            identity: None,
+            identity_providers: None,
         }
     }
 
-    /// Enables logins.
-    pub fn set_identity(&self, identity: Arc<Identity>) {
-        // Set once per process.
-        let _ = self.identity.set(identity);
+    /// Returns the projects and tokens of a store, with logins and maybe external identity providers.
+    pub fn with_identity(
+        store: Store,
+        identity: Arc<Identity>,
+        identity_providers: Option<Arc<IdentityProviders>>,
+    ) -> Self {
+        Self { identity: Some(identity), identity_providers, ..Self::new(store) }
+    }
+
+    pub fn projects(&self) -> ProjectRegistry<'_> {
+        ProjectRegistry(self)
+    }
+
+    pub fn tokens(&self) -> TokenRegistry<'_> {
+        TokenRegistry(self)
     }
 
     pub fn identity(&self) -> Option<&Arc<Identity>> {
-        self.identity.get()
-    }
-
-    /// Sets the external identity providers.
-    pub fn set_identity_providers(&self, identity_providers: Arc<IdentityProviders>) {
-        let _ = self.identity_providers.set(identity_providers);
+        self.identity.as_ref()
     }
 
     pub fn identity_providers(&self) -> Option<&Arc<IdentityProviders>> {
-        self.identity_providers.get()
+        self.identity_providers.as_ref()
     }
 
     /// Replaces the projects of the config file.
@@ -136,7 +149,7 @@ impl People {
         let news = directory_change::read(&self.store, changes).await?;
         // Users as `Identity` has them: no token may authenticate before its user's permissions apply.
         let users = match self.identity() {
-            Some(identity) => Some(identity.user_table()),
+            Some(identity) => Some(identity.users().table()),
             None if changes.concern(&[change_kind::USER]) => {
                 let rows = self.store.users().all().await?;
                 self.update(|directory| directory.set_users(rows.iter().map(DirectoryUser::from)));
@@ -238,7 +251,7 @@ impl People {
     /// is the user's; the scopes are those of the token.
     pub fn enter_bound_project(&self, caller: Caller) -> Option<Caller> {
         let Some(project) = caller.project.clone() else { return Some(caller) };
-        let user = self.identity().and_then(|identity| identity.user_of(&caller.subject));
+        let user = self.identity().and_then(|identity| identity.users().of_subject(&caller.subject));
         let scopes = user.map_or(caller.scopes, |user| user.role.scopes());
         let inside = self.enter(&Caller { project: None, scopes, ..caller.clone() }, &project)?;
         Some(Caller { scopes: caller.scopes.both(inside.scopes), ..inside })
@@ -269,7 +282,7 @@ impl People {
 
     /// Returns the project that the caller's user is bound to.
     fn bound_to(&self, caller: &Caller) -> Option<Arc<str>> {
-        self.identity()?.user_of(&caller.subject)?.project.clone()
+        self.identity()?.users().of_subject(&caller.subject)?.project.clone()
     }
 
     /// Returns `true` if a user may continue in the caller's project: the one they are bound to, or one they belong
@@ -287,67 +300,28 @@ impl People {
     /// Returns `true` if a caller's authentication is still valid: the user is active and may work in the project,
     /// and the token or grant is alive. A caller without a token has none to check.
     pub fn is_still_valid(&self, caller: &Caller) -> bool {
-        let user = self.identity().and_then(|identity| identity.user_of(&caller.subject));
+        let user = self.identity().and_then(|identity| identity.users().of_subject(&caller.subject));
         if !self.is_admitted(&caller.subject) || user.is_some_and(|user| !self.may_continue(&user, caller)) {
             return false;
         }
         let Some(id) = &caller.token else { return true };
-        let granted = self.identity().and_then(|identity| identity.is_alive(id));
+        let granted = self.identity().and_then(|identity| identity.tokens().is_alive(id));
         granted.unwrap_or_else(|| self.directory.load().is_good(id, now_ms()))
     }
 
     /// Returns `false` for users who are disabled or deleted, and for removed external users.
     pub fn is_admitted(&self, subject: &str) -> bool {
         self.directory.load().is_admitted(subject)
-            && !self.identity().is_some_and(|identity| identity.is_removed(subject))
+            && !self.identity().is_some_and(|identity| identity.users().is_removed(subject))
     }
 
     /// Returns the expiry of a token or grant; `None` if it never expires or does not exist.
     pub fn expires_at(&self, id: &str) -> Option<u64> {
         let directory = self.directory.load();
         let Some(token) = directory.token(id) else {
-            return self.identity()?.ends_at(id);
+            return self.identity()?.tokens().ends_at(id);
         };
         Some(token.expires_at).filter(|at| *at > 0)
-    }
-
-    pub fn project_map(&self) -> Arc<ProjectMap> {
-        Arc::clone(self.directory.load().projects())
-    }
-
-    /// Returns all projects by name.
-    pub fn projects(&self) -> Vec<Arc<Project>> {
-        self.directory.load().projects().values().cloned().collect()
-    }
-
-    /// Returns all tokens, oldest first, valid or not.
-    pub fn tokens(&self) -> Vec<Arc<PersonalToken>> {
-        self.directory.load().tokens()
-    }
-
-    /// Returns the REST object of a project.
-    pub fn project_object(&self, name: &str) -> Result<Raw, Error> {
-        self.directory.load().project_object(name).ok_or_else(|| change::no_project(name))
-    }
-
-    pub fn project_objects(&self) -> Vec<Raw> {
-        let directory = self.directory.load();
-        directory.projects().keys().filter_map(|name| directory.project_object(name)).collect()
-    }
-
-    /// Fails if a user document names a project that does not exist.
-    pub fn check_project_of(&self, form: &Object) -> Result<(), Error> {
-        let Some(name) = form.text("project") else { return Ok(()) };
-        if self.directory.load().project(&name).is_some() {
-            return Ok(());
-        }
-        Err(violation::error(&[Violation::new(violation::step("project"), format!("There is no project `{name}`."))]))
-    }
-
-    /// Returns the REST objects of all tokens, without secrets.
-    pub fn token_objects(&self) -> Vec<Raw> {
-        let (directory, now) = (self.directory.load(), now_ms());
-        directory.tokens().iter().map(|token| directory.token_object(token, now)).collect()
     }
 }
 

@@ -96,7 +96,7 @@ fn issuer_caller(people: &People, token: &str) -> Option<Caller> {
     // The issuer may not know that the user was locked out or removed here.
     let caller = Some(caller).filter(|caller| people.is_admitted(&caller.subject))?;
     // The issuer may grant more than the role of the user allows here.
-    let user = people.identity().and_then(|identity| identity.user_of(&caller.subject));
+    let user = people.identity().and_then(|identity| identity.users().of_subject(&caller.subject));
     let caller = match user {
         Some(user) => user.role.cap(caller),
         None => caller,
@@ -119,7 +119,7 @@ fn access(app: &App, token: &str) -> BearerLookup {
     let settings = app.settings.load();
     let identity = app.gateway.people().identity();
     match settings.oauth.as_ref().zip(identity) {
-        Some((oauth, identity)) => identity.bearer(&oauth.terms, token),
+        Some((oauth, identity)) => identity.tokens().bearer(&oauth.terms, token),
         None => BearerLookup::Nobody,
     }
 }
@@ -138,14 +138,14 @@ async fn look_up_jwt(app: &App, token: &str) {
     if let Some(identity) = app.gateway.people().identity() {
         let access = || access(app, token);
         if access() == BearerLookup::UnknownKey
-            && let Err(error) = identity.reload_keys().await
+            && let Err(error) = identity.keys().reload().await
         {
             tracing::warn!(%error, "failed to look up a token");
         }
         if let BearerLookup::UnknownGrant(grant) = access() {
             // The user of the grant may be new here as well: their permissions must be loaded before their first
             // request.
-            let looked = match identity.reload_grant(&grant).await {
+            let looked = match identity.tokens().reload_grant(&grant).await {
                 Ok(true) => app.gateway.admin().access.refresh_users().await,
                 other => other.map(drop),
             };

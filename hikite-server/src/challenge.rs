@@ -65,7 +65,7 @@ impl AuthChallenge {
 fn scopes_to_request(app: &App, caller: &Caller, insufficient: Option<InsufficientScope>) -> Option<Scopes> {
     let grant = caller.token.as_ref().filter(|id| id.starts_with("grt_"))?;
     let identity = app.gateway.people().identity()?;
-    let user = identity.user_of(&caller.subject)?;
+    let user = identity.users().of_subject(&caller.subject)?;
     let named = insufficient.and_then(|insufficient| insufficient.0);
     let missing = |scope: &Scopes| !caller.scopes.contains(*scope);
     let missing_scope = named.or([Scopes::READ, Scopes::CALL].into_iter().find(missing)).filter(missing)?;

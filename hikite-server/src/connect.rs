@@ -56,7 +56,7 @@ pub(crate) async fn show(
         }
         let accounts = accounts(&app)?;
         if let Some(link) = link {
-            let waiting = accounts.waiting(&provider, &link).await?;
+            let waiting = accounts.connections().waiting(&provider, &link).await?;
             return Ok(match opener(&app, &headers, &waiting).await? {
                 Opener::Named => page.question(&waiting, &name(&app, &waiting), None),
                 Opener::MustLogIn => oauth::redirect_to_login(&uri),
@@ -68,7 +68,7 @@ pub(crate) async fn show(
             let can_log_in = app.settings.load().oauth.is_some();
             return if can_log_in { Ok(oauth::redirect_to_login(&uri)) } else { Err(no_link()) };
         };
-        let link = accounts.begin(&subject, &provider, parameter(&uri, "name").as_deref()).await?;
+        let link = accounts.connections().begin(&subject, &provider, parameter(&uri, "name").as_deref()).await?;
         Ok(redirect(link.url.expose()))
     };
     outcome.await.unwrap_or_else(|error| page.failure(&error))
@@ -90,7 +90,7 @@ pub(crate) async fn redirect_to_provider(
             return server::begin(&app, (page, &provider), (&uri, &headers, body), peer).await;
         };
         let accounts = accounts(&app)?;
-        let waiting = accounts.waiting(&provider, &link).await?;
+        let waiting = accounts.connections().waiting(&provider, &link).await?;
         match opener(&app, &headers, &waiting).await? {
             Opener::Named => {}
             Opener::MustLogIn => return Ok(oauth::redirect_to_login(&uri)),
@@ -110,7 +110,7 @@ pub(crate) async fn redirect_to_provider(
             Some(browser) => browser,
             None => BrowserSecret::random()?,
         };
-        let away = accounts.redirect_to_provider(&provider, &link, &browser).await?;
+        let away = accounts.connections().redirect_to_provider(&provider, &link, &browser).await?;
         let mut response = redirect(away.expose());
         let value = HeaderValue::try_from(cookie(&browser, is_https(accounts)));
         response.headers_mut().extend(value.ok().map(|value| (SET_COOKIE, value)));
@@ -134,7 +134,8 @@ pub(crate) async fn callback(State(app): State<Arc<App>>, uri: Uri, headers: Hea
             error: parameter(&uri, "error"),
         };
         let logged_in = oauth::logged_in(&app, &headers).await?;
-        let connected = accounts.handle_callback(returned, browser(&headers).as_ref(), logged_in.as_deref()).await?;
+        let connected =
+            accounts.connections().handle_callback(returned, browser(&headers).as_ref(), logged_in.as_deref()).await?;
         app.gateway.catalogs().show_accounts();
         Ok(page.success(&connected))
     };
@@ -181,7 +182,7 @@ async fn proves(app: &App, waiting: &PendingConnection, link: &str, text: &str) 
             return Ok(true);
         }
     }
-    accounts(app)?.is_terminal_code(&waiting.provider, link, text).await
+    accounts(app)?.connections().is_terminal_code(&waiting.provider, link, text).await
 }
 
 /// Returns the query parameter of this name, if there is exactly one.

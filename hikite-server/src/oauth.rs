@@ -63,8 +63,8 @@ pub(crate) async fn logged_in_user(app: &App, headers: &HeaderMap) -> Result<Opt
     let place = PublicUrl::of(&oauth, headers);
     let Some(secret) = cookie::read(headers, cookie::LOGIN, place.is_https()) else { return Ok(None) };
     app.gateway.freshness().check()?;
-    let Some(login) = identity.login(&secret).await? else { return Ok(None) };
-    let form_token = identity.form_token(&secret).await?;
+    let Some(login) = identity.logins().get(&secret).await? else { return Ok(None) };
+    let form_token = identity.logins().form_token(&secret).await?;
     let browser = BrowserLogin { secret: login.secret, since: login.since };
     Ok(Some(LoggedInUser { user: login.user, form_token, base: place.base, login: browser }))
 }

@@ -34,8 +34,7 @@ pub(crate) fn app_with(auth: Auth) -> Arc<App> {
     let registry = RegistryStore::new(store.clone(), Arc::new(|_, _| Err(Vec::new())));
     let key = MasterKey::random().expect("random");
     let secret_store = SecretStore::new(store.clone(), KeyRing::new(key, Vec::new()));
-    let people = People::new(store);
-    people.set_identity(Arc::new(Identity::new(Arc::new(secret_store))));
+    let people = People::with_identity(store, Arc::new(Identity::new(Arc::new(secret_store))), None);
     let builder = GatewayBuilder::new(Arc::clone(&limits), HmacSigner::new([7; 32]), registry);
     let gateway = GatewayBuilder { people: Arc::new(people), ..builder }.build();
     App::new(gateway, limits, settings, CancellationToken::new())

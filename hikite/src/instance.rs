@@ -113,7 +113,7 @@ impl Instance {
     /// Returns the link that makes its visitor the owner, while there is no owner.
     pub(crate) async fn setup_link(&self, base: &str) -> Result<Option<String>> {
         let Some(identity) = self.runtime.gateway.people().identity() else { return Ok(None) };
-        let token = identity.make_setup_token(false).await?;
+        let token = identity.users().make_setup_token(false).await?;
         Ok(token.map(|token| format!("{base}/setup?token={}", token.expose())))
     }
 

@@ -453,11 +453,9 @@ async fn people(
     if let Err(error) = identity.prepare().await {
         tracing::error!(%error, "nobody can log in because the signing keys of tokens cannot be decrypted");
     }
-    let people = People::new(store.clone());
-    people.set_identity(identity);
     let fetcher = IssuerFetcher { client: client.clone(), guarded: guarded.clone() };
-    people.set_identity_providers(Arc::new(IdentityProviders::new(store, Arc::new(fetcher))));
-    Arc::new(people)
+    let providers = IdentityProviders::new(store, Arc::new(fetcher));
+    Arc::new(People::with_identity(store.clone(), identity, Some(Arc::new(providers))))
 }
 
 /// Returns the providers with a token in the config, and the permissions of that account.

@@ -55,8 +55,8 @@ impl BenchGateway {
         let store = Store::open(&StoreUrl::memory()).await.expect("a store");
         let ring = KeyRing::new(MasterKey::random().expect("random"), Vec::new());
         let identity = Identity::new(Arc::new(SecretStore::new(store.clone(), ring)));
-        let link = identity.make_setup_token(false).await.expect("a store").expect("no owner yet");
-        identity.set_up(link.expose(), "kana", "correct horse battery").await.expect("an owner");
+        let link = identity.users().make_setup_token(false).await.expect("a store").expect("no owner yet");
+        identity.users().set_up(link.expose(), "kana", "correct horse battery").await.expect("an owner");
         let terms = TokenTerms {
             issuer: "https://h.example".into(),
             audience: "https://h.example/mcp".into(),
@@ -66,12 +66,13 @@ impl BenchGateway {
         let access = access(&identity, &terms).await;
         let people = People::new(store);
         let form = Object::default().with("name", "bench").with("subject", "bob");
-        let personal = people.create_token(&form, UserAuthority::Owner).await.expect("a token").1.expose().to_owned();
+        let personal =
+            people.tokens().create(&form, UserAuthority::Owner).await.expect("a token").1.expose().to_owned();
         Self { identity, people, terms, access, personal }
     }
 
     fn rows(&self, timer: Timer) -> Vec<Value> {
-        let bearer = |token: &str| self.identity.bearer(&self.terms, token);
+        let bearer = |token: &str| self.identity.tokens().bearer(&self.terms, token);
         assert!(matches!(bearer(&self.access), BearerLookup::Known(_)));
         let (signed, signature) = self.access.rsplit_once('.').expect("a signature");
         let forged = format!("{signed}.{}", signature.chars().rev().collect::<String>());
@@ -90,7 +91,7 @@ impl BenchGateway {
 async fn access(identity: &Identity, terms: &TokenTerms) -> String {
     let form = NewClient { name: "bench".into(), redirect_uris: vec![REDIRECT.into()], confidential: false, own: None };
     let room = ClientQuota { from: "192.0.2.1".into(), allowance: Allowance::of(100, 50) };
-    let client = identity.register_client(form, &room).await.expect("a client").0;
+    let client = identity.clients().register(form, &room).await.expect("a client").0;
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
     let ask = ApprovedRequest {
         subject: OWNER,
@@ -100,8 +101,8 @@ async fn access(identity: &Identity, terms: &TokenTerms) -> String {
         scopes: Scopes::DEFAULT,
         project: None,
     };
-    let code = identity.issue_code(ask).await.expect("a code");
+    let code = identity.tokens().issue_code(ask).await.expect("a code");
     let target = ResourceTarget::Unspecified;
     let code = CodeExchange { code: code.expose(), client: &client.id, redirect: None, verifier: VERIFIER, target };
-    identity.redeem_code(terms, code).await.expect("tokens").access.expose().to_owned()
+    identity.tokens().redeem_code(terms, code).await.expect("tokens").access.expose().to_owned()
 }

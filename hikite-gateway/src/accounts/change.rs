@@ -15,7 +15,7 @@ use hikite_store::DocumentRow;
 use super::account::{Account, check_name};
 use super::provider::safe_of;
 use super::token::AccountTokens;
-use super::{AccountStore, CLIENT_SECRET, DEFAULT, FROM_FILE, PROVIDER, TOKEN, id};
+use super::{AccountStore, CLIENT_SECRET, DEFAULT, FROM_FILE, PROVIDER, ProviderRegistry, TOKEN, id};
 use hikite_store::clock::now_ms;
 
 const NEW: [&str; 6] = ["provider", "name", "token", "email", "site", "api"];
@@ -36,7 +36,7 @@ impl AccountStore {
                 shared: true,
                 permissions: allowed.form(),
                 managed_by_file: true,
-                ..self.configured_state(provider).object()
+                ..self.credentials().configured_state(provider).object()
             });
         }
         objects
@@ -79,7 +79,7 @@ impl AccountStore {
         self.read_store().await?;
         self.check_is_new(&account)?;
         // Verified before anything is stored, and before the lock is taken.
-        self.verify_new(&mut account, &AccountTokens::fixed(Secret::hidden(token.as_str()), 0)).await?;
+        self.credentials().verify_new(&mut account, &AccountTokens::fixed(Secret::hidden(token.as_str()), 0)).await?;
         let _change = self.change_lock.lock().await;
         self.read().await?;
         self.check_is_new(&account)?;
@@ -135,7 +135,7 @@ impl AccountStore {
     /// Returns `true` if a host belongs to the provider.
     fn is_site(&self, provider: &str, site: &str) -> bool {
         let plain = site.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
-        let ends = self.provider(provider).map(|provider| provider.sites).unwrap_or_default();
+        let ends = self.providers().get(provider).map(|provider| provider.sites).unwrap_or_default();
         plain && ends.iter().any(|end| site.ends_with(end.as_str()))
     }
 
@@ -198,9 +198,11 @@ impl AccountStore {
         self.secret_store.remove(&account.id, None).await?;
         self.read().await.map(drop)
     }
+}
 
+impl ProviderRegistry<'_> {
     /// Stores our OAuth client at a provider: `{client_id, client_secret?}`.
-    pub async fn set_app(&self, provider: &str, form: &Object) -> Result<(), Error> {
+    pub async fn set_app(self, provider: &str, form: &Object) -> Result<(), Error> {
         let mut faults = unknown_members(form, &["client_id", CLIENT_SECRET]);
         faults.extend(not_text(form, &[CLIENT_SECRET]));
         let client_id = form.text("client_id").filter(|id| !id.is_empty() && id.len() <= 512);
@@ -210,7 +212,7 @@ impl AccountStore {
         if !faults.is_empty() {
             return Err(violation::error(&faults));
         }
-        match self.provider(provider) {
+        match self.get(provider) {
             None => {
                 return Err(Error::new(ErrorKind::NotFound, format!("There is no provider `{provider}`.")));
             }
@@ -220,12 +222,12 @@ impl AccountStore {
             }
             Some(_) => {}
         }
-        let _change = self.change_lock.lock().await;
+        let _change = self.0.change_lock.lock().await;
         if let Some(secret) = form.text(CLIENT_SECRET) {
-            self.secret_store.set((&safe_of(provider), provider, CLIENT_SECRET), &Secret::hidden(secret)).await?;
+            self.0.secret_store.set((&safe_of(provider), provider, CLIENT_SECRET), &Secret::hidden(secret)).await?;
         }
         let form = Object::default().with("client_id", client_id.unwrap_or_default());
-        self.secret_store.store().documents().take(PROVIDER, provider, now_ms()).await?;
+        self.0.secret_store.store().documents().take(PROVIDER, provider, now_ms()).await?;
         let entry = DocumentRow {
             kind: PROVIDER,
             id: provider.to_owned(),
@@ -235,15 +237,15 @@ impl AccountStore {
             created_at: now_ms(),
             expires_at: 0,
         };
-        self.secret_store.store().documents().put(&entry).await?;
-        self.read().await.map(drop)
+        self.0.secret_store.store().documents().put(&entry).await?;
+        self.0.read().await.map(drop)
     }
 
-    pub async fn remove_app(&self, provider: &str) -> Result<(), Error> {
-        let _change = self.change_lock.lock().await;
-        let taken = self.secret_store.store().documents().take(PROVIDER, provider, now_ms()).await?;
-        self.secret_store.remove(&safe_of(provider), None).await?;
-        self.read().await?;
+    pub async fn remove_app(self, provider: &str) -> Result<(), Error> {
+        let _change = self.0.change_lock.lock().await;
+        let taken = self.0.secret_store.store().documents().take(PROVIDER, provider, now_ms()).await?;
+        self.0.secret_store.remove(&safe_of(provider), None).await?;
+        self.0.read().await?;
         taken.map(drop).ok_or_else(|| Error::new(ErrorKind::NotFound, format!("No app is stored for `{provider}`.")))
     }
 }

@@ -82,15 +82,19 @@ impl BrowserSecret {
     }
 }
 
-impl AccountStore {
+/// Connections of accounts in a browser or a terminal.
+#[derive(Clone, Copy, Debug)]
+pub struct AccountConnections<'a>(pub(super) &'a AccountStore);
+
+impl AccountConnections<'_> {
     /// Creates a link with which a subject connects an account. An existing account of that name is connected again.
-    pub async fn begin(&self, subject: &str, provider: &str, name: Option<&str>) -> Result<ConnectionLink, Error> {
+    pub async fn begin(self, subject: &str, provider: &str, name: Option<&str>) -> Result<ConnectionLink, Error> {
         self.begin_with((subject, provider, name), None).await
     }
 
     /// Creates a link for a person at a terminal, with a code that proves to the page that it is the same person.
-    pub async fn begin_terminal_connection(
-        &self,
+    pub async fn begin_in_terminal(
+        self,
         subject: &str,
         provider: &str,
         name: Option<&str>,
@@ -99,13 +103,13 @@ impl AccountStore {
     }
 
     async fn begin_with(
-        &self,
+        self,
         (subject, provider, name): (&str, &str, Option<&str>),
         code: Option<Secret>,
     ) -> Result<ConnectionLink, Error> {
         let name = name.unwrap_or(DEFAULT);
         check_name(name)?;
-        self.connectable(provider).await?;
+        self.0.providers().connectable(provider).await?;
         let (id, secret, now) = (id()?, secret()?, now_ms());
         let mut form = Object::default()
             .with("provider", provider)
@@ -124,15 +128,15 @@ impl AccountStore {
             created_at: now,
             expires_at: now + LIFE_MS,
         };
-        self.secret_store.store().documents().put(&entry).await?;
-        let base = self.settings.load().public_url.clone();
+        self.0.secret_store.store().documents().put(&entry).await?;
+        let base = self.0.settings.load().public_url.clone();
         let url = format!("{base}/connect/{}?link={id}.{}", encode(provider), secret.expose());
         Ok(ConnectionLink { id, url: Secret::hidden(url), code, expires_at: now + LIFE_MS })
     }
 
     /// Returns `true` if this is the code that the terminal shows for a link. Wrong codes are counted; too many
     /// invalidate the link.
-    pub async fn is_terminal_code(&self, provider: &str, link: &str, code: &str) -> Result<bool, Error> {
+    pub async fn is_terminal_code(self, provider: &str, link: &str, code: &str) -> Result<bool, Error> {
         loop {
             let (entry, form) = self.at(link, (WAITING, "link")).await?;
             self.shown(provider, &entry, &form)?;
@@ -143,15 +147,15 @@ impl AccountStore {
             let attempts = form.get("tries").and_then(Raw::whole).unwrap_or(0) + 1;
             let form = form.with("tries", Raw::of(&attempts));
             let form = if attempts < CODE_ATTEMPTS_MAX { form } else { form.with("link", Raw::null()) };
-            if self.secret_store.store().documents().change(&DocumentRow { document: form.raw(), ..entry }).await? {
+            if self.0.secret_store.store().documents().change(&DocumentRow { document: form.raw(), ..entry }).await? {
                 return if attempts < CODE_ATTEMPTS_MAX { Ok(false) } else { Err(invalid_link()) };
             }
         }
     }
 
     /// Returns the state of a connection that this subject started.
-    pub async fn progress(&self, subject: &str, id: &str) -> Result<hikite_api::Connection, Error> {
-        let entry = self.secret_store.store().documents().get(CONNECTION, id, now_ms()).await?;
+    pub async fn progress(self, subject: &str, id: &str) -> Result<hikite_api::Connection, Error> {
+        let entry = self.0.secret_store.store().documents().get(CONNECTION, id, now_ms()).await?;
         let entry = entry.filter(|entry| entry.owner == subject);
         let entry =
             entry.ok_or_else(|| Error::new(ErrorKind::NotFound, "This connection does not exist or has expired."))?;
@@ -170,28 +174,28 @@ impl AccountStore {
     }
 
     /// Describes a link without changing it, because link previews must not consume it.
-    pub async fn waiting(&self, provider: &str, link: &str) -> Result<PendingConnection, Error> {
+    pub async fn waiting(self, provider: &str, link: &str) -> Result<PendingConnection, Error> {
         let (entry, form) = self.at(link, (WAITING, "link")).await?;
         self.shown(provider, &entry, &form)
     }
 
     /// Consumes the link and returns the provider's authorization URL.
     pub async fn redirect_to_provider(
-        &self,
+        self,
         provider: &str,
         link: &str,
         browser: &BrowserSecret,
     ) -> Result<Secret, Error> {
         let (entry, form) = self.at(link, (WAITING, "link")).await?;
         self.shown(provider, &entry, &form)?;
-        let (definition, app) = self.connectable(provider).await?;
+        let (definition, app) = self.0.providers().connectable(provider).await?;
         let state = format!("{}.{}", entry.id, secret()?.expose());
         let form = form
             .with("step", OPENED)
             .with("link", Raw::null())
             .with("state", hash(secret_of(&state)))
             .with("browser", hash(browser.0.expose()));
-        if !self.secret_store.store().documents().change(&DocumentRow { document: form.raw(), ..entry }).await? {
+        if !self.0.secret_store.store().documents().change(&DocumentRow { document: form.raw(), ..entry }).await? {
             return Err(invalid_link());
         }
         Ok(self.authorize_url(&definition, &app.client_id, &state))
@@ -200,7 +204,7 @@ impl AccountStore {
     /// Handles the provider's redirect: exchanges the code for tokens and stores the account. Refused if another user
     /// is logged in by now.
     pub async fn handle_callback(
-        &self,
+        self,
         returned: ConnectionCallback,
         browser: Option<&BrowserSecret>,
         logged_in: Option<&str>,
@@ -216,10 +220,10 @@ impl AccountStore {
         let provider = form.text("provider").unwrap_or_default();
         let waiting = self.shown(&provider, &entry, &form)?;
         // Checked before the step is taken: if the user was removed meanwhile, the document is gone and the step fails.
-        let holder = self.holder(&waiting.subject).await?;
+        let holder = self.0.holder(&waiting.subject).await?;
         let taken =
             DocumentRow { document: form.clone().with("step", EXCHANGING).with("state", Raw::null()).raw(), ..entry };
-        if !self.secret_store.store().documents().change(&taken).await? {
+        if !self.0.secret_store.store().documents().change(&taken).await? {
             return Err(invalid_link());
         }
         let outcome = self.connected(&waiting, &returned, holder).await;
@@ -233,12 +237,12 @@ impl AccountStore {
         };
         let form = form.with("state", Raw::null()).with("browser", Raw::null());
         let done = DocumentRow { document: form.raw(), version: taken.version + 1, ..taken };
-        self.secret_store.store().documents().change(&done).await?;
+        self.0.secret_store.store().documents().change(&done).await?;
         outcome.map(|account| ConnectedAccount { waiting, account })
     }
 
     async fn connected(
-        &self,
+        self,
         waiting: &PendingConnection,
         returned: &ConnectionCallback,
         holder: OwnerCheck,
@@ -250,7 +254,7 @@ impl AccountStore {
             return Err(error.hint("Start again and grant the requested access."));
         }
         let code = returned.code.clone().ok_or_else(invalid_link)?;
-        let (provider, app) = self.connectable(&waiting.provider).await?;
+        let (provider, app) = self.0.providers().connectable(&waiting.provider).await?;
         let mut form = vec![
             ("grant_type".to_owned(), Secret::hidden("authorization_code")),
             ("code".to_owned(), code),
@@ -259,21 +263,21 @@ impl AccountStore {
         if provider.pkce {
             form.push(("code_verifier".to_owned(), self.verifier(&returned.state)));
         }
-        match self.send_token_request(&provider, provider.request(&app, form), None).await? {
+        match self.0.credentials().send_token_request(&provider, provider.request(&app, form), None).await? {
             TokenOutcome::Tokens(tokens, more) => self.store_account((waiting, holder), &tokens, more).await,
             said => Err(failed(&provider.title, said)),
         }
     }
 
     async fn store_account(
-        &self,
+        self,
         (waiting, holder): (&PendingConnection, OwnerCheck),
         tokens: &AccountTokens,
         more: TokenDetails,
     ) -> Result<Arc<Account>, Error> {
         let (subject, provider) = (&*waiting.subject, waiting.provider.as_str());
-        self.read_store().await?;
-        let there = self.known.load().named(subject, provider, &waiting.account);
+        self.0.read_store().await?;
+        let there = self.0.known.load().named(subject, provider, &waiting.account);
         let account = match there {
             Some(there) => there,
             None => Arc::new(Account::new(id()?, subject, provider, &waiting.account, now_ms())),
@@ -286,37 +290,37 @@ impl AccountStore {
         let mut fresh = Account::clone(&account);
         with_tokens(&mut fresh);
         // Verified before anything is stored, so that a refused token does not replace a working one.
-        self.verify_new(&mut fresh, tokens).await?;
+        self.0.credentials().verify_new(&mut fresh, tokens).await?;
         let change = |account: &mut Account| {
             with_tokens(account);
             account.status = fresh.status;
             account.problem.clone_from(&fresh.problem);
             account.verified_at = fresh.verified_at;
         };
-        if !self.save_account(&fresh, (OAUTH, &tokens.text()), holder).await? {
-            self.update_account(&account, change).await;
+        if !self.0.save_account(&fresh, (OAUTH, &tokens.text()), holder).await? {
+            self.0.update_account(&account, change).await;
         }
-        self.held.lock().remove(&account.id);
-        self.read_store().await?;
-        Ok(self.known.load().by_id(&account.id).unwrap_or_else(|| Arc::new(fresh)))
+        self.0.held.lock().remove(&account.id);
+        self.0.read_store().await?;
+        Ok(self.0.known.load().by_id(&account.id).unwrap_or_else(|| Arc::new(fresh)))
     }
 
     /// Returns the document of a secret, if it is at this step and the secret is right.
-    async fn at(&self, proof: &str, (step, field): (&str, &str)) -> Result<(DocumentRow, Object), Error> {
+    async fn at(self, proof: &str, (step, field): (&str, &str)) -> Result<(DocumentRow, Object), Error> {
         let id = proof.split('.').next().unwrap_or_default();
         let entry =
-            self.secret_store.store().documents().get(CONNECTION, id, now_ms()).await?.ok_or_else(invalid_link)?;
+            self.0.secret_store.store().documents().get(CONNECTION, id, now_ms()).await?.ok_or_else(invalid_link)?;
         let form = entry.document.object().ok_or_else(invalid_link)?;
         let is_there = form.text("step").as_deref() == Some(step);
         let is_right = form.text(field).is_some_and(|kept| kept == hash(secret_of(proof)));
         if is_there && is_right { Ok((entry, form)) } else { Err(invalid_link()) }
     }
 
-    fn shown(&self, provider: &str, entry: &DocumentRow, form: &Object) -> Result<PendingConnection, Error> {
+    fn shown(self, provider: &str, entry: &DocumentRow, form: &Object) -> Result<PendingConnection, Error> {
         if form.text("provider").as_deref() != Some(provider) {
             return Err(invalid_link());
         }
-        let title = self.provider(provider).map_or_else(|| provider.to_owned(), |provider| provider.title);
+        let title = self.0.providers().get(provider).map_or_else(|| provider.to_owned(), |provider| provider.title);
         Ok(PendingConnection {
             provider: provider.to_owned(),
             title,
@@ -326,15 +330,15 @@ impl AccountStore {
         })
     }
 
-    fn redirect_uri(&self) -> String {
-        format!("{}/connect/callback", self.settings.load().public_url)
+    fn redirect_uri(self) -> String {
+        format!("{}/connect/callback", self.0.settings.load().public_url)
     }
 
-    fn verifier(&self, state: &str) -> Secret {
-        Secret::hidden(URL_SAFE_NO_PAD.encode(self.secret_store.derive(&format!("connect {state}"))))
+    fn verifier(self, state: &str) -> Secret {
+        Secret::hidden(URL_SAFE_NO_PAD.encode(self.0.secret_store.derive(&format!("connect {state}"))))
     }
 
-    fn authorize_url(&self, provider: &AccountProvider, client_id: &str, state: &str) -> Secret {
+    fn authorize_url(self, provider: &AccountProvider, client_id: &str, state: &str) -> Secret {
         let redirect = self.redirect_uri();
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier(state).expose()));
         let scopes = provider.scopes.join(" ");

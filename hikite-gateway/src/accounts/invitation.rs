@@ -7,7 +7,7 @@ use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, InputRequest, InputRequestKind};
 
-use super::connection::ConnectionLink;
+use super::connection::{AccountConnections, ConnectionLink};
 use super::{AccountStatus, AccountStore, DEFAULT, connect_at};
 use hikite_store::clock::now_ms;
 
@@ -19,20 +19,20 @@ const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Tells how a caller connects an account: at an address if a link can be made, else as the error says.
 pub(crate) async fn how_to_connect(accounts: &AccountStore, caller: &Caller, provider: &str) -> Option<String> {
-    match accounts.link_for(caller, provider).await {
+    match accounts.connections().link_for(caller, provider).await {
         Ok(link) => link.map(|link| connect_at(&link)),
         Err(error) => error.hint.map(Into::into),
     }
 }
 
-impl AccountStore {
+impl AccountConnections<'_> {
     /// Returns the link where a caller connects an account, `None` if it may not. A recent link is reused.
-    pub(super) async fn link_for(&self, caller: &Caller, provider: &str) -> Result<Option<ConnectionLink>, Error> {
+    pub(super) async fn link_for(self, caller: &Caller, provider: &str) -> Result<Option<ConnectionLink>, Error> {
         if !caller.scopes.contains(Scopes::CALL) {
             return Ok(None);
         }
         let key = (caller.subject.clone(), provider.to_owned());
-        let known = self.links.lock().get(&key).cloned();
+        let known = self.0.links.lock().get(&key).cloned();
         if let Some(link) = known.filter(|link| link.expires_at > now_ms() + LINK_LIFETIME_MIN_MS)
             && self.progress(&caller.subject, &link.id).await.is_ok_and(|at| at.state == "waiting")
         {
@@ -40,14 +40,14 @@ impl AccountStore {
         }
         let name = self.reconnect_name(&caller.subject, provider);
         let link = self.begin(&caller.subject, provider, name.as_deref()).await?;
-        let mut links = self.links.lock();
+        let mut links = self.0.links.lock();
         links.retain(|_, link| link.expires_at > now_ms());
         links.insert(key, link.clone());
         Ok(Some(link))
     }
 
     /// Adds to the error the link where the account is connected again.
-    pub(super) async fn with_link(&self, error: Error, provider: &str, context: &CallContext) -> Error {
+    pub(super) async fn with_link(self, error: Error, provider: &str, context: &CallContext) -> Error {
         match self.link_for(&context.session.caller, provider).await {
             Ok(Some(link)) => {
                 error.hint(format!("Ask the user to connect the account again at this address: {}", link.url.expose()))
@@ -57,12 +57,12 @@ impl AccountStore {
     }
 
     /// Asks the user to connect an account now. Returns `true` if one is connected afterwards.
-    pub(super) async fn invite(&self, provider: &str, context: &CallContext) -> Result<bool, Error> {
+    pub(super) async fn invite(self, provider: &str, context: &CallContext) -> Result<bool, Error> {
         if !supports_url_elicitation(context) {
             return Ok(false);
         }
         let Ok(Some(link)) = self.link_for(&context.session.caller, provider).await else { return Ok(false) };
-        let title = self.provider(provider).map_or_else(|| provider.to_owned(), |provider| provider.title);
+        let title = self.0.providers().get(provider).map_or_else(|| provider.to_owned(), |provider| provider.title);
         let params = Object::default()
             .with("mode", "url")
             .with("message", format!("Connect an account with {title} to continue."))
@@ -79,7 +79,7 @@ impl AccountStore {
         waited.await.unwrap_or(Ok(false))
     }
 
-    async fn until_connected(&self, subject: &str, id: &str) -> Result<bool, Error> {
+    async fn until_connected(self, subject: &str, id: &str) -> Result<bool, Error> {
         loop {
             let state = match self.progress(subject, id).await {
                 Ok(at) => at.state,
@@ -87,7 +87,7 @@ impl AccountStore {
                 Err(error) => return Err(error),
             };
             match state.as_str() {
-                "connected" => return self.read_store().await.map(|()| true),
+                "connected" => return self.0.read_store().await.map(|()| true),
                 "failed" => return Ok(false),
                 _ => tokio::time::sleep(POLL_INTERVAL).await,
             }
@@ -95,8 +95,8 @@ impl AccountStore {
     }
 
     /// Returns the name of the account that must be connected again.
-    fn reconnect_name(&self, subject: &str, provider: &str) -> Option<String> {
-        let known = self.known.load();
+    fn reconnect_name(self, subject: &str, provider: &str) -> Option<String> {
+        let known = self.0.known.load();
         let lost = known.own(subject, provider).find(|a| a.status == AccountStatus::Reconnect);
         lost.map(|account| account.name.clone()).or_else(|| Some(DEFAULT.to_owned()))
     }

@@ -69,10 +69,14 @@ impl AccountProvider {
     }
 }
 
-impl AccountStore {
+/// The providers that accounts can be connected with, and our OAuth clients there.
+#[derive(Clone, Copy, Debug)]
+pub struct ProviderRegistry<'a>(pub(super) &'a AccountStore);
+
+impl ProviderRegistry<'_> {
     /// Returns all providers for the API.
-    pub fn provider_objects(&self) -> Vec<ProviderObject> {
-        let (settings, known) = (self.settings.load(), self.known.load());
+    pub fn objects(self) -> Vec<ProviderObject> {
+        let (settings, known) = (self.0.settings.load(), self.0.known.load());
         let object = |provider: &AccountProvider| {
             let stored = || known.app(&provider.name).and_then(|form| form.text("client_id"));
             let client_id = provider.app.as_ref().map(|app| app.client_id.clone()).or_else(stored);
@@ -89,27 +93,27 @@ impl AccountStore {
         settings.providers.iter().map(object).collect()
     }
 
-    pub(super) fn provider(&self, name: &str) -> Option<AccountProvider> {
-        self.settings.load().providers.iter().find(|provider| provider.name == name).cloned()
+    pub(super) fn get(self, name: &str) -> Option<AccountProvider> {
+        self.0.settings.load().providers.iter().find(|provider| provider.name == name).cloned()
     }
 
     /// Returns our OAuth client at a provider, from the config, else from the store.
-    pub(super) async fn app(&self, provider: &AccountProvider) -> Result<Option<OAuthApp>, Error> {
+    pub(super) async fn app(self, provider: &AccountProvider) -> Result<Option<OAuthApp>, Error> {
         if let Some(app) = &provider.app {
             return Ok(Some(app.clone()));
         }
         let name = &provider.name;
-        let client_id = self.known.load().app(name).and_then(|form| form.text("client_id"));
+        let client_id = self.0.known.load().app(name).and_then(|form| form.text("client_id"));
         let Some(client_id) = client_id else { return Ok(None) };
-        let kept = self.secret_store.get(&safe_of(name), name, CLIENT_SECRET).await?;
+        let kept = self.0.secret_store.get(&safe_of(name), name, CLIENT_SECRET).await?;
         Ok(Some(OAuthApp { client_id, client_secret: kept.map(|kept| kept.secret) }))
     }
 
     /// Returns a provider that accounts can be connected with, and our OAuth client there.
-    pub(super) async fn connectable(&self, name: &str) -> Result<(AccountProvider, OAuthApp), Error> {
-        let Some(provider) = self.provider(name) else {
+    pub(super) async fn connectable(self, name: &str) -> Result<(AccountProvider, OAuthApp), Error> {
+        let Some(provider) = self.get(name) else {
             let known: Vec<String> =
-                self.settings.load().providers.iter().map(|provider| provider.name.clone()).collect();
+                self.0.settings.load().providers.iter().map(|provider| provider.name.clone()).collect();
             let error = Error::new(ErrorKind::NotFound, format!("There is no provider `{name}`."));
             return Err(error.hint(format!("Available providers: {}.", known.join(", "))));
         };

@@ -28,12 +28,16 @@ const VALID_TOKEN_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Shortest time to wait for another process that renews the token.
 const LEASE_WAIT_MIN: Duration = Duration::from_secs(10);
 
-impl AccountStore {
+/// Valid credentials of accounts: chosen for a call, renewed and verified.
+#[derive(Clone, Copy, Debug)]
+pub struct AccountCredentials<'a>(pub(super) &'a AccountStore);
+
+impl AccountCredentials<'_> {
     /// Returns tokens that are valid now and not the refused one.
-    pub(super) async fn fresh(&self, account: &Arc<Account>, refused: Option<&Secret>) -> TokensResult {
+    pub(super) async fn fresh(self, account: &Arc<Account>, refused: Option<&Secret>) -> TokensResult {
         let plain = refused.map(|refused| token_part(account, refused));
         for _ in 0..ATTEMPTS_MAX {
-            let tokens = self.tokens(account).await?;
+            let tokens = self.current(account).await?;
             if tokens.serves(now_ms(), plain.as_ref()) {
                 return Ok(tokens);
             }
@@ -43,7 +47,7 @@ impl AccountStore {
                 if again.serves(now_ms(), plain.as_ref()) {
                     return Ok(again);
                 }
-                self.update_account(account, |account| account.status = AccountStatus::Reconnect).await;
+                self.0.update_account(account, |account| account.status = AccountStatus::Reconnect).await;
                 return Err(over(account));
             }
             if tokens.over.is_some() {
@@ -77,46 +81,46 @@ impl AccountStore {
     }
 
     /// Returns the cached tokens, else those in the secret store.
-    async fn tokens(&self, account: &Arc<Account>) -> TokensResult {
-        let held = self.held.lock().get(&account.id).cloned();
+    async fn current(self, account: &Arc<Account>) -> TokensResult {
+        let held = self.0.held.lock().get(&account.id).cloned();
         match held.filter(|held| held.version == account.version) {
             Some(held) => Ok(held.tokens),
             None => self.load(account).await,
         }
     }
 
-    async fn load(&self, account: &Arc<Account>) -> TokensResult {
+    async fn load(self, account: &Arc<Account>) -> TokensResult {
         let (id, provider) = (&*account.id, &*account.provider);
-        let tokens = match self.secret_store.get(id, provider, OAUTH).await? {
+        let tokens = match self.0.secret_store.get(id, provider, OAUTH).await? {
             Some(kept) => AccountTokens::read(&kept.secret, kept.version),
             None => {
-                let kept = self.secret_store.get(id, provider, TOKEN).await?;
+                let kept = self.0.secret_store.get(id, provider, TOKEN).await?;
                 kept.map(|kept| AccountTokens::fixed(kept.secret, kept.version))
             }
         };
         let tokens = Arc::new(tokens.ok_or_else(|| over(account))?);
-        self.cache_tokens(account, &tokens);
+        self.cache(account, &tokens);
         Ok(tokens)
     }
 
-    fn cache_tokens(&self, account: &Account, tokens: &Arc<AccountTokens>) {
+    fn cache(self, account: &Account, tokens: &Arc<AccountTokens>) {
         let held = CachedAccountTokens { version: account.version, tokens: Arc::clone(tokens) };
-        self.held.lock().insert(Arc::clone(&account.id), held);
+        self.0.held.lock().insert(Arc::clone(&account.id), held);
     }
 
     /// Joins or starts the refresh of this account. It continues even if all waiters are dropped.
-    fn shared_refresh(&self, account: &Arc<Account>, bad: Arc<AccountTokens>) -> SharedRefresh {
-        let mut refreshes = self.refreshes.lock();
+    fn shared_refresh(self, account: &Arc<Account>, bad: Arc<AccountTokens>) -> SharedRefresh {
+        let mut refreshes = self.0.refreshes.lock();
         if let Some(shared_refresh) = refreshes.get(&account.id) {
             return shared_refresh.clone();
         }
         let (tell, told) = oneshot::channel();
         let shared_refresh = async move { told.await.unwrap_or_else(|_| Err(stopping())) }.boxed().shared();
-        if let Some(me) = self.me.upgrade() {
+        if let Some(me) = self.0.me.upgrade() {
             refreshes.insert(Arc::clone(&account.id), shared_refresh.clone());
             let account = Arc::clone(account);
-            self.tasks.spawn(async move {
-                let outcome = me.renew(&account, &bad).await;
+            self.0.tasks.spawn(async move {
+                let outcome = me.credentials().renew(&account, &bad).await;
                 me.refreshes.lock().remove(&account.id);
                 let _ = tell.send(outcome);
             });
@@ -125,11 +129,11 @@ impl AccountStore {
     }
 
     /// Waits for the lease and asks the provider, unless another process has renewed the token meanwhile.
-    async fn renew(&self, account: &Arc<Account>, bad: &AccountTokens) -> TokensResult {
+    async fn renew(self, account: &Arc<Account>, bad: &AccountTokens) -> TokensResult {
         let name = format!("refresh:{}", account.id);
-        let give_up_at = Instant::now() + (self.timing.lease * 2).max(LEASE_WAIT_MIN);
+        let give_up_at = Instant::now() + (self.0.timing.lease * 2).max(LEASE_WAIT_MIN);
         loop {
-            let lease = self.secret_store.store().leases().take(&name, &self.holder, self.timing.lease).await?;
+            let lease = self.0.secret_store.store().leases().take(&name, &self.0.holder, self.0.timing.lease).await?;
             let current = self.load(account).await?;
             if current.access != bad.access || lease.is_some() {
                 let outcome = match &lease {
@@ -137,7 +141,7 @@ impl AccountStore {
                     _ => Ok(current),
                 };
                 if let Some(lease) = lease {
-                    self.secret_store.store().leases().release(&lease).await?;
+                    self.0.secret_store.store().leases().release(&lease).await?;
                 }
                 return outcome;
             }
@@ -147,19 +151,19 @@ impl AccountStore {
                     "Another process is still refreshing the account's token.",
                 ));
             }
-            tokio::time::sleep(self.timing.poll_interval).await;
+            tokio::time::sleep(self.0.timing.poll_interval).await;
         }
     }
 
-    async fn ask(&self, account: &Arc<Account>, current: Arc<AccountTokens>) -> TokensResult {
-        let (provider, app) = self.connectable(&account.provider).await?;
+    async fn ask(self, account: &Arc<Account>, current: Arc<AccountTokens>) -> TokensResult {
+        let (provider, app) = self.0.providers().connectable(&account.provider).await?;
         let Some(refresh) = current.refresh.clone().filter(|_| current.over.is_none()) else {
             return Err(over(account));
         };
         // The compare-and-swap decides which process asks; a late one finds another version.
         let begun = AccountTokens { attempt: Some(now_ms()), ..AccountTokens::clone(&current) };
         let at = (&*account.id, &*account.provider, OAUTH);
-        if !self.secret_store.put(at, current.version, &begun.text()).await? {
+        if !self.0.secret_store.put(at, current.version, &begun.text()).await? {
             return self.load(account).await;
         }
         if current.attempt.is_some() {
@@ -174,14 +178,15 @@ impl AccountStore {
         match self.send_token_request(&provider, request, Some(&current)).await? {
             TokenOutcome::Tokens(tokens, more) => {
                 let tokens = self.store_tokens(account, (&current, begun.version_after()), tokens).await?;
-                self.update_account(account, |account| {
-                    if account.status == AccountStatus::Reconnect {
-                        account.status = AccountStatus::Connected;
-                    }
-                    (account.expires_at, account.last_refresh) = (tokens.expires_at, tokens.got_at);
-                    account.scopes = more.scopes.clone().unwrap_or_else(|| account.scopes.clone());
-                })
-                .await;
+                self.0
+                    .update_account(account, |account| {
+                        if account.status == AccountStatus::Reconnect {
+                            account.status = AccountStatus::Connected;
+                        }
+                        (account.expires_at, account.last_refresh) = (tokens.expires_at, tokens.got_at);
+                        account.scopes = more.scopes.clone().unwrap_or_else(|| account.scopes.clone());
+                    })
+                    .await;
                 Ok(tokens)
             }
             TokenOutcome::GrantEnded => {
@@ -194,7 +199,7 @@ impl AccountStore {
                 // Recorded with the token itself, so that no process uses it again.
                 let over_now = AccountTokens { over: Some(now_ms()), attempt: None, ..AccountTokens::clone(&current) };
                 self.store_tokens(account, (&current, begun.version_after()), over_now).await?;
-                self.update_account(account, |account| account.status = AccountStatus::Reconnect).await;
+                self.0.update_account(account, |account| account.status = AccountStatus::Reconnect).await;
                 Err(over(account))
             }
             said => Err(failed(&provider.title, said)),
@@ -203,7 +208,7 @@ impl AccountStore {
 
     /// Stores new tokens over attempts started meanwhile, but never over other new tokens.
     async fn store_tokens(
-        &self,
+        self,
         account: &Arc<Account>,
         (old, mut after): (&AccountTokens, u64),
         tokens: AccountTokens,
@@ -211,9 +216,9 @@ impl AccountStore {
         let at = (&*account.id, &*account.provider, OAUTH);
         let text = tokens.text();
         loop {
-            if self.secret_store.put(at, after, &text).await? {
+            if self.0.secret_store.put(at, after, &text).await? {
                 let tokens = Arc::new(AccountTokens { version: after + 1, ..tokens });
-                self.cache_tokens(account, &tokens);
+                self.cache(account, &tokens);
                 return Ok(tokens);
             }
             let now = self.load(account).await?;
@@ -223,7 +228,9 @@ impl AccountStore {
             after = now.version;
         }
     }
+}
 
+impl AccountStore {
     /// Changes the stored account, with retries on conflict. Failures are logged only, because no call depends on it.
     pub(super) async fn update_account(&self, account: &Account, change: impl Fn(&mut Account)) {
         let store = self.secret_store.store();

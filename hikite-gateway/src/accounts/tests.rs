@@ -187,7 +187,7 @@ async fn the_call_comes_before_the_project_and_that_before_the_default() {
 async fn new_tokens_are_in_the_safe_before_anybody_has_them() {
     let (accounts, stage) = accounts(|_| answer(200, &tokens("canary-new"))).await;
     let account = put(&accounts, DEFAULT, 1).await;
-    let fresh = accounts.fresh(&account, None).await.expect("fresh");
+    let fresh = accounts.credentials().fresh(&account, None).await.expect("fresh");
     let kept = accounts.secret_store.get(&account.id, "fake", OAUTH).await.expect("opened").expect("there");
     let kept = AccountTokens::read(&kept.secret, kept.version).expect("tokens");
     assert_eq!((&kept.access, kept.attempt), (&fresh.access, None));
@@ -210,9 +210,9 @@ async fn new_tokens_are_in_the_safe_before_anybody_has_them() {
 async fn a_token_that_has_not_ended_serves_while_the_provider_does_not() {
     let (accounts, _) = accounts(|_| answer(503, &json!({ "error": "server_error" }))).await;
     let soon = put(&accounts, "soon", now_ms() + 20_000).await;
-    assert_eq!(accounts.fresh(&soon, None).await.expect("the old one").access.expose(), "canary-old");
+    assert_eq!(accounts.credentials().fresh(&soon, None).await.expect("the old one").access.expose(), "canary-old");
     let over = put(&accounts, "over", 1).await;
-    let error = accounts.fresh(&over, None).await.expect_err("none");
+    let error = accounts.credentials().fresh(&over, None).await.expect_err("none");
     assert_eq!(error.kind, ErrorKind::UpstreamUnavailable);
     let still = accounts.find("alice", None, "over").expect("there");
     assert_ne!(still.status, AccountStatus::Reconnect, "it may work later");
@@ -243,7 +243,7 @@ async fn a_short_failure_of_the_token_endpoint_is_asked_again() {
     })
     .await;
     let account = put(&accounts, DEFAULT, 1).await;
-    let fresh = accounts.fresh(&account, None).await.expect("the third answer");
+    let fresh = accounts.credentials().fresh(&account, None).await.expect("the third answer");
     assert_eq!((fresh.access.expose(), stage.asked.lock().len()), ("canary-new", 3));
 }
 
@@ -271,7 +271,7 @@ async fn who_comes_late_takes_what_another_got() {
     let (accounts, _) = accounts_with(play).await;
     let account = put(&accounts, DEFAULT, 1).await;
     *held.lock() = Some((Arc::clone(&accounts.secret_store), account.id.to_string()));
-    let fresh = accounts.fresh(&account, None).await.expect("that of the other");
+    let fresh = accounts.credentials().fresh(&account, None).await.expect("that of the other");
     assert_eq!(fresh.access.expose(), "canary-other");
     assert_ne!(accounts.find("alice", None, DEFAULT).expect("there").status, AccountStatus::Reconnect);
 }

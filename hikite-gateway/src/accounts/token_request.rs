@@ -9,7 +9,7 @@ use hikite_core::error::{Error, ErrorKind};
 use hikite_core::retry;
 use tokio::time::Instant;
 
-use super::AccountStore;
+use super::AccountCredentials;
 use super::provider::AccountProvider;
 use super::token::{AccountTokens, TokenOutcome};
 use crate::random;
@@ -18,19 +18,19 @@ use hikite_store::clock::now_ms;
 /// Number of retries, and the delay before the first.
 const RETRY: RetryPolicy = RetryPolicy { attempts: 3, delay: Duration::from_millis(400) };
 
-impl AccountStore {
+impl AccountCredentials<'_> {
     /// Sends a token request. `before` supplies the refresh token if the provider returns no new one.
     pub(super) async fn send_token_request(
-        &self,
+        self,
         provider: &AccountProvider,
         request: TokenRequest,
         before: Option<&AccountTokens>,
     ) -> Result<TokenOutcome, Error> {
-        let limit = self.timing.lease.mul_f32(0.8).max(Duration::from_secs(2));
+        let limit = self.0.timing.lease.mul_f32(0.8).max(Duration::from_secs(2));
         let (end, each) = (Instant::now() + limit, limit / 2);
         let mut made = 0;
         loop {
-            let answer = tokio::time::timeout(each, self.endpoint.post(request.clone())).await;
+            let answer = tokio::time::timeout(each, self.0.endpoint.post(request.clone())).await;
             let answer = answer.unwrap_or_else(|_| {
                 let message = format!("{} does not respond.", provider.title);
                 Err(Error::new(ErrorKind::UpstreamUnavailable, message).hint("Try again in a moment."))

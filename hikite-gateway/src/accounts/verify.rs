@@ -10,7 +10,7 @@ use hikite_core::source::CallContext;
 
 use super::account::{Account, AccountStatus, time};
 use super::token::AccountTokens;
-use super::{AccountStore, DEFAULT, FROM_FILE};
+use super::{AccountCredentials, DEFAULT, FROM_FILE};
 use hikite_store::clock::now_ms;
 
 /// Verification state of an account of the config.
@@ -32,13 +32,15 @@ impl ConfiguredStatus {
     }
 }
 
-impl AccountStore {
+impl AccountCredentials<'_> {
     /// Verifies an account before it is stored. A refusal is an error with the vendor's message.
-    pub(super) async fn verify_new(&self, account: &mut Account, tokens: &AccountTokens) -> Result<(), Error> {
+    pub(super) async fn verify_new(self, account: &mut Account, tokens: &AccountTokens) -> Result<(), Error> {
         let proof = self.proof(account, tokens).await;
         if let CredentialVerdict::Refused(words) = &proof {
             let title = self
-                .provider(&account.provider)
+                .0
+                .providers()
+                .get(&account.provider)
                 .map_or_else(|| format!("`{}`", account.provider), |provider| provider.title);
             return Err(Error::new(ErrorKind::Validation, format!("{title} rejected the credential: {words}")).hint(
                 "Nothing was saved. Create a new credential at the service, paste it completely, and grant the \
@@ -51,7 +53,7 @@ impl AccountStore {
     }
 
     /// Verifies a stored account and records the result.
-    pub async fn verify(&self, account: &Arc<Account>) -> Result<Arc<Account>, Error> {
+    pub async fn verify(self, account: &Arc<Account>) -> Result<Arc<Account>, Error> {
         let proof = match self.fresh(account, None).await {
             Ok(tokens) => match self.proof(account, &tokens).await {
                 // The token may have been revoked early, and a newer one may exist.
@@ -67,55 +69,55 @@ impl AccountStore {
             Err(error) if error.kind == ErrorKind::AccountRequired => CredentialVerdict::Refused(error.message.into()),
             Err(error) => CredentialVerdict::Unclear(error.message.into()),
         };
-        self.update_account(account, |account| note(account, &proof)).await;
-        self.read_store().await?;
-        self.known.load().by_id(&account.id).ok_or_else(|| {
+        self.0.update_account(account, |account| note(account, &proof)).await;
+        self.0.read_store().await?;
+        self.0.known.load().by_id(&account.id).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, "The account was removed in the meantime.").hint("List the accounts again.")
         })
     }
 
     /// Verifies the account of the config with a provider. Its `id` is `file:PROVIDER`.
-    pub async fn verify_configured(&self, id: &str) -> Result<hikite_api::Account, Error> {
+    pub async fn verify_configured(self, id: &str) -> Result<hikite_api::Account, Error> {
         let provider = id.strip_prefix(FROM_FILE).and_then(|rest| rest.strip_prefix(':'));
-        let provider = provider.filter(|provider| self.settings.load().from_file.contains_key(*provider));
+        let provider = provider.filter(|provider| self.0.settings.load().from_file.contains_key(*provider));
         let provider = provider.ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("There is no account `{id}`."))
                 .hint("Run `hikite account list` to see all accounts.")
         })?;
-        let proof = match self.configured.credential(provider, &CallContext::unattended()).await {
-            Ok(Some(credential)) => self.verifier.verify(provider, credential).await,
+        let proof = match self.0.configured.credential(provider, &CallContext::unattended()).await {
+            Ok(Some(credential)) => self.0.verifier.verify(provider, credential).await,
             Ok(None) => CredentialVerdict::Refused("The config has no token for it.".into()),
             Err(error) => CredentialVerdict::Refused(error.message.into()),
         };
         let mut known = self.configured_state(provider);
         judge(&mut known.status, &mut known.problem, &mut known.at, &proof);
-        self.configured_states.lock().insert(provider.to_owned(), known);
+        self.0.configured_states.lock().insert(provider.to_owned(), known);
         let id = format!("{FROM_FILE}:{provider}");
-        let found = self.objects(&Caller::owner(), false).into_iter().find(|account| account.id == id);
+        let found = self.0.objects(&Caller::owner(), false).into_iter().find(|account| account.id == id);
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("There is no account `{DEFAULT}`.")))
     }
 
-    pub(super) fn configured_state(&self, provider: &str) -> ConfiguredStatus {
-        let known = self.configured_states.lock().get(provider).cloned();
+    pub(super) fn configured_state(self, provider: &str) -> ConfiguredStatus {
+        let known = self.0.configured_states.lock().get(provider).cloned();
         known.unwrap_or(ConfiguredStatus { status: AccountStatus::Unverified, problem: None, at: 0 })
     }
 
     /// Marks an unverified account as connected after a successful call.
-    pub(super) fn mark_accepted(&self, provider: &str, credential: &Credential) {
+    pub(super) fn mark_accepted(self, provider: &str, credential: &Credential) {
         if &*credential.account == FROM_FILE {
-            let mut configured_states = self.configured_states.lock();
+            let mut configured_states = self.0.configured_states.lock();
             if configured_states.get(provider).is_none_or(|known| known.status != AccountStatus::Connected) {
                 let known = ConfiguredStatus { status: AccountStatus::Connected, problem: None, at: now_ms() };
                 configured_states.insert(provider.to_owned(), known);
             }
             return;
         }
-        let known = self.known.load().by_id(&credential.account);
+        let known = self.0.known.load().by_id(&credential.account);
         let Some(account) = known.filter(|account| account.status == AccountStatus::Unverified) else {
             return;
         };
-        let Some(me) = self.me.upgrade() else { return };
-        self.tasks.spawn(async move {
+        let Some(me) = self.0.me.upgrade() else { return };
+        self.0.tasks.spawn(async move {
             me.update_account(&account, |account| {
                 if account.status == AccountStatus::Unverified {
                     note(account, &CredentialVerdict::Accepted);
@@ -125,9 +127,9 @@ impl AccountStore {
         });
     }
 
-    async fn proof(&self, account: &Account, tokens: &AccountTokens) -> CredentialVerdict {
+    async fn proof(self, account: &Account, tokens: &AccountTokens) -> CredentialVerdict {
         let credential = Arc::new(self.build_credential(account, tokens));
-        self.verifier.verify(&account.provider, credential).await
+        self.0.verifier.verify(&account.provider, credential).await
     }
 }
 

@@ -29,7 +29,7 @@ impl std::fmt::Debug for AccessAdmin {
 impl AccessAdmin {
     /// Publishes the users' permissions and the owner to all requests.
     pub fn publish_users(&self) {
-        let users = self.people.identity().map(|identity| identity.users()).unwrap_or_default();
+        let users = self.people.identity().map(|identity| identity.users().all()).unwrap_or_default();
         let mask = |user: &Arc<User>| Some((Arc::clone(&user.subject), user.permissions.clone()?));
         // Calls that still run for a deleted user keep that user's permissions.
         let known: HashSet<&Arc<str>> = users.iter().map(|user| &user.subject).collect();
@@ -37,7 +37,7 @@ impl AccessAdmin {
         masks.retain(|subject, _| !known.contains(subject));
         masks.extend(users.iter().filter_map(mask));
         self.catalogs.set_masks(masks);
-        let owner = self.people.identity().and_then(|identity| identity.owner());
+        let owner = self.people.identity().and_then(|identity| identity.users().owner());
         self.catalogs.set_owner(owner.map(|owner| Arc::clone(&owner.subject)));
     }
 
@@ -63,7 +63,7 @@ impl AccessAdmin {
         }
         let differs = self.people.follow_store(changes).await?;
         // Another reader may have loaded the projects without publishing them.
-        if differs || !Arc::ptr_eq(&self.people.project_map(), &self.catalogs.snapshot().bounds().projects) {
+        if differs || !Arc::ptr_eq(&self.people.projects().map(), &self.catalogs.snapshot().bounds().projects) {
             self.publish_projects();
         }
         if let Some(accounts) = &self.accounts {
@@ -77,23 +77,23 @@ impl AccessAdmin {
 
     /// Publishes the current projects to all requests.
     pub fn publish_projects(&self) {
-        self.catalogs.replace_projects(self.people.project_map());
+        self.catalogs.replace_projects(self.people.projects().map());
     }
 
     pub async fn create_project(&self, name: &str, form: &Object) -> Result<Raw, Error> {
-        let made = self.people.create_project(name, form).await;
+        let made = self.people.projects().create(name, form).await;
         self.publish_projects();
         made
     }
 
     pub async fn change_project(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
-        let outcome = self.people.change_project(name, changes).await;
+        let outcome = self.people.projects().change(name, changes).await;
         self.publish_projects();
         outcome
     }
 
     pub async fn delete_project(&self, name: &str) -> Result<(), Error> {
-        let deleted = self.people.delete_project(name).await;
+        let deleted = self.people.projects().delete(name).await;
         self.publish_projects();
         deleted
     }

@@ -62,7 +62,7 @@ impl Status {
 
     /// Returns the usage of shared limits, by holder.
     pub fn usages(&self) -> Vec<SlotUsage> {
-        let clients = self.people.identity().and_then(|identity| identity.client_usage());
+        let clients = self.people.identity().and_then(|identity| identity.clients().usage());
         [self.batches.slots.usage(), self.answers.jq_slots.usage()].into_iter().chain(clients).collect()
     }
 
@@ -232,7 +232,7 @@ impl Status {
 
     async fn waiting_clients(&self) -> Result<Vec<Concern>, Error> {
         let Some(identity) = self.people.identity() else { return Ok(Vec::new()) };
-        let clients = identity.clients().await?;
+        let clients = identity.clients().all().await?;
         let waiting = clients.iter().filter(|client| client.is_pending());
         Ok(waiting
             .map(|client| Concern {

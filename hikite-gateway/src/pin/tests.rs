@@ -233,7 +233,7 @@ async fn who_may_not_see_a_tool_is_not_told_that_it_is_held_back() {
     server.says("first");
     let gateway = open(&store, &server, Pinning::Tofu).await;
     let form = Object::default().with("permissions", raw(r#"{"deny":["m:a"]}"#));
-    gateway.people().create_project("p", &form).await.expect("made");
+    gateway.people().projects().create("p", &form).await.expect("made");
     gateway.admin().store.catch_up().await.expect("read");
     gateway.admin().access.publish_projects();
     change(&gateway, &server, "second");

@@ -13,9 +13,8 @@ use parking_lot::RwLock;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::grant::{self, ACCESS, PROJECT};
-use super::login::milliseconds;
-use super::{GRANT_ID, Identity, TokenTerms, target};
+use super::grant::{self, ACCESS, PROJECT, TokenIssuer};
+use super::{GRANT_ID, TokenTerms, milliseconds, target};
 
 /// Tolerated clock difference between machines.
 const LEEWAY: Duration = Duration::from_secs(60);
@@ -51,18 +50,18 @@ struct VerifiedAccessToken {
     expires_at: u64,
 }
 
-impl Identity {
-    pub fn bearer(&self, terms: &TokenTerms, token: &str) -> BearerLookup {
+impl TokenIssuer<'_> {
+    pub fn bearer(self, terms: &TokenTerms, token: &str) -> BearerLookup {
         self.bearer_at(terms, token, now_ms())
     }
 
-    pub(super) fn bearer_at(&self, terms: &TokenTerms, token: &str, now: u64) -> BearerLookup {
+    pub(super) fn bearer_at(self, terms: &TokenTerms, token: &str, now: u64) -> BearerLookup {
         // Our tokens are JWTs; most other tokens are not.
         if !token.starts_with("ey") {
             return BearerLookup::Nobody;
         }
         let hash = Sha256::digest(token).into();
-        let known = self.verified_tokens.0.read().get(&hash).cloned();
+        let known = self.0.verified_tokens.0.read().get(&hash).cloned();
         let Some(verified) = known.or_else(|| self.verify(terms, token, hash, now)) else {
             return if self.is_of_new_key(terms, token) { BearerLookup::UnknownKey } else { BearerLookup::Nobody };
         };
@@ -70,7 +69,7 @@ impl Identity {
         if !is_ours || now >= verified.expires_at + milliseconds(LEEWAY) {
             return BearerLookup::Nobody;
         }
-        let snapshot = self.snapshot.load();
+        let snapshot = self.0.snapshot.load();
         match snapshot.allowed(&verified.grant, now) {
             Some(allowed) => BearerLookup::Known(Caller {
                 subject: Arc::clone(&verified.subject),
@@ -84,40 +83,40 @@ impl Identity {
     }
 
     /// Looks in the store for a grant that is unknown here. Returns `true` if it exists.
-    pub async fn reload_grant(&self, id: &str) -> Result<bool, Error> {
-        if self.store.grants().get(id, now_ms()).await?.is_none() {
+    pub async fn reload_grant(self, id: &str) -> Result<bool, Error> {
+        if self.0.store.grants().get(id, now_ms()).await?.is_none() {
             return Ok(false);
         }
-        self.read_store().await?;
+        self.0.read_store().await?;
         Ok(true)
     }
 
     /// Returns `true` if the grant with this id is valid, or `None` if the id is not that of a grant.
-    pub(crate) fn is_alive(&self, id: &str) -> Option<bool> {
-        id.starts_with(GRANT_ID).then(|| self.snapshot.load().allowed(id, now_ms()).is_some())
+    pub(crate) fn is_alive(self, id: &str) -> Option<bool> {
+        id.starts_with(GRANT_ID).then(|| self.0.snapshot.load().allowed(id, now_ms()).is_some())
     }
 
     /// Returns the time at which a grant ends unless it is refreshed.
-    pub(crate) fn ends_at(&self, id: &str) -> Option<u64> {
-        self.snapshot.load().grant(id).map(|mark| mark.expires_at).filter(|at| *at > 0)
+    pub(crate) fn ends_at(self, id: &str) -> Option<u64> {
+        self.0.snapshot.load().grant(id).map(|mark| mark.expires_at).filter(|at| *at > 0)
     }
 
-    fn verify(&self, terms: &TokenTerms, token: &str, hash: [u8; 32], now: u64) -> Option<Arc<VerifiedAccessToken>> {
+    fn verify(self, terms: &TokenTerms, token: &str, hash: [u8; 32], now: u64) -> Option<Arc<VerifiedAccessToken>> {
         let read = UnverifiedToken::read(token)?;
         if read.typ.as_deref() != Some(ACCESS) || read.issuer() != Some(&terms.issuer) {
             return None;
         }
-        let verified = Arc::new(VerifiedAccessToken::of(&self.keys.load().as_ref()?.public.verify_own(&read).ok()?)?);
+        let verified = Arc::new(VerifiedAccessToken::of(&self.0.keys.load().as_ref()?.public.verify_own(&read).ok()?)?);
         if now < verified.expires_at + milliseconds(LEEWAY) {
-            self.verified_tokens.insert(hash, Arc::clone(&verified), now);
+            self.0.verified_tokens.insert(hash, Arc::clone(&verified), now);
         }
         Some(verified)
     }
 
-    fn is_of_new_key(&self, terms: &TokenTerms, token: &str) -> bool {
+    fn is_of_new_key(self, terms: &TokenTerms, token: &str) -> bool {
         let Some(read) = UnverifiedToken::read(token) else { return false };
         let is_ours = read.typ.as_deref() == Some(ACCESS) && read.issuer() == Some(&terms.issuer);
-        let keys = self.keys.load();
+        let keys = self.0.keys.load();
         is_ours && keys.as_ref().zip(read.kid.as_deref()).is_some_and(|(keys, kid)| !keys.signing.knows(kid))
     }
 }

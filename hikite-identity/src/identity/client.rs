@@ -16,9 +16,8 @@ use hikite_store::ClientRow;
 use hikite_store::clock::now_ms;
 use subtle::ConstantTimeEq;
 
-use super::login::milliseconds;
 use super::secret::id;
-use super::{Identity, RedirectUri, TokenError, WellKnownClient, grant, hash, secret};
+use super::{Identity, RedirectUri, TokenError, WellKnownClient, grant, hash, milliseconds, secret};
 
 const ID: &str = "hkc_";
 const SECRET: &str = "hks_";
@@ -289,36 +288,36 @@ struct NewClientOrigin<'a> {
     from: &'a str,
 }
 
-impl Identity {
-    pub async fn client(&self, id: &str) -> Result<Option<ClientRecord>, Error> {
-        Ok(self.store.clients().get(id, now_ms()).await?.as_ref().and_then(ClientRecord::of))
+/// The OAuth clients and the consents of users.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientRegistry<'a>(pub(super) &'a Identity);
+
+impl ClientRegistry<'_> {
+    pub async fn get(self, id: &str) -> Result<Option<ClientRecord>, Error> {
+        Ok(self.0.store.clients().get(id, now_ms()).await?.as_ref().and_then(ClientRecord::of))
     }
 
     /// Returns all clients, oldest first.
-    pub async fn clients(&self) -> Result<Vec<ClientRecord>, Error> {
-        Ok(self.store.clients().all(now_ms()).await?.iter().filter_map(ClientRecord::of).collect())
+    pub async fn all(self) -> Result<Vec<ClientRecord>, Error> {
+        Ok(self.0.store.clients().all(now_ms()).await?.iter().filter_map(ClientRecord::of).collect())
     }
 
-    pub async fn client_object(&self, id: &str) -> Result<Raw, Error> {
-        Ok(self.client(id).await?.ok_or_else(|| no_client(id))?.object().raw())
+    pub async fn object(self, id: &str) -> Result<Raw, Error> {
+        Ok(self.get(id).await?.ok_or_else(|| no_client(id))?.object().raw())
     }
 
     /// Registers a client. Returns its secret if it is confidential.
-    pub async fn register_client(
-        &self,
-        form: NewClient,
-        room: &ClientQuota,
-    ) -> Result<(ClientRecord, Option<Secret>), Error> {
-        self.evict_unused_clients(room).await?;
+    pub async fn register(self, form: NewClient, room: &ClientQuota) -> Result<(ClientRecord, Option<Secret>), Error> {
+        self.evict_unused(room).await?;
         let form = NewClient { own: None, ..form };
         let new_origin = NewClientOrigin { origin: ClientOrigin::Registered, from: &room.from };
-        self.make_client(form, new_origin, now_ms() + milliseconds(UNUSED_LIFETIME)).await
+        self.make(form, new_origin, now_ms() + milliseconds(UNUSED_LIFETIME)).await
     }
 
     /// Makes room for one more unused client: the oldest one is evicted if its address has used up its share or there
     /// are too many in all. Registration is always possible.
-    async fn evict_unused_clients(&self, room: &ClientQuota) -> Result<(), Error> {
-        let clients = self.store.clients().all(now_ms()).await?;
+    async fn evict_unused(self, room: &ClientQuota) -> Result<(), Error> {
+        let clients = self.0.store.clients().all(now_ms()).await?;
         let mut unused: Vec<(u64, String, ShareHolder)> = Vec::new();
         for client in clients.into_iter().filter(|client| client.expires_at > 0) {
             unused.push((client.created_at, client.id, ShareHolder::unprivileged(client.address)));
@@ -331,17 +330,17 @@ impl Identity {
             let evicted = taken.ok().and_then(|taken| taken.evicted);
             if let Some(evicted) = evicted.filter(|evicted| !evicted.value.is_empty()) {
                 self.remove_unused(&evicted.value, &evicted.holder).await?;
-                self.unused.lock().evicted.count(&evicted.holder);
+                self.0.unused.lock().evicted.count(&evicted.holder);
             }
         }
-        let mut unused = self.unused.lock();
+        let mut unused = self.0.unused.lock();
         unused.usage = Some(SlotUsage::of(UNUSED_CLIENTS, &shares, (&unused.refused, &unused.evicted)));
         Ok(())
     }
 
     /// Counts a refused registration.
-    pub fn count_refused_client(&self, room: &ClientQuota) {
-        let mut unused = self.unused.lock();
+    pub fn count_refused(self, room: &ClientQuota) {
+        let mut unused = self.0.unused.lock();
         unused.refused.count(&Arc::from(room.from.as_str()));
         let usage =
             SlotUsage::of(UNUSED_CLIENTS, &Shares::<()>::new(room.allowance), (&unused.refused, &unused.evicted));
@@ -352,21 +351,21 @@ impl Identity {
         });
     }
 
-    pub fn client_usage(&self) -> Option<SlotUsage> {
-        self.unused.lock().usage.clone()
+    pub fn usage(self) -> Option<SlotUsage> {
+        self.0.unused.lock().usage.clone()
     }
 
-    async fn remove_unused(&self, id: &str, from: &str) -> Result<(), Error> {
-        let client = self.store.clients().get(id, now_ms()).await?;
+    async fn remove_unused(self, id: &str, from: &str) -> Result<(), Error> {
+        let client = self.0.store.clients().get(id, now_ms()).await?;
         if client.is_some_and(|client| client.expires_at > 0) {
-            self.store.clients().take(id, now_ms()).await?;
+            self.0.store.clients().take(id, now_ms()).await?;
             tracing::info!(client = id, from, "an unused client registration is removed to make room for a new one");
         }
         Ok(())
     }
 
     /// Creates a client for an admin.
-    pub async fn add_client(&self, form: NewClient) -> Result<(ClientRecord, Option<Secret>), Error> {
+    pub async fn add(self, form: NewClient) -> Result<(ClientRecord, Option<Secret>), Error> {
         if form.own.is_some() && !form.confidential {
             return Err(Error::new(
                 ErrorKind::Validation,
@@ -374,11 +373,11 @@ impl Identity {
             )
             .hint("Make it confidential."));
         }
-        self.make_client(form, NewClientOrigin { origin: ClientOrigin::Admin, from: "" }, 0).await
+        self.make(form, NewClientOrigin { origin: ClientOrigin::Admin, from: "" }, 0).await
     }
 
-    async fn make_client(
-        &self,
+    async fn make(
+        self,
         form: NewClient,
         new_origin: NewClientOrigin<'_>,
         expires_at: u64,
@@ -398,18 +397,18 @@ impl Identity {
         };
         if let Some(scopes) = form.own {
             let grant = grant::of_client(&client.id, scopes)?;
-            self.store.grants().put(&grant).await?;
+            self.0.store.grants().put(&grant).await?;
             client.grant = Some(grant.id.clone());
-            self.update_snapshot(|snapshot| snapshot.put_grant(&grant)).await;
+            self.0.update_snapshot(|snapshot| snapshot.put_grant(&grant)).await;
         }
-        self.store.clients().put(&client.row(0, expires_at)).await?;
+        self.0.store.clients().put(&client.row(0, expires_at)).await?;
         Ok((client, secret))
     }
 
     /// Stores a client from its metadata document; earlier approvals remain.
-    pub async fn save_described_client(&self, client: ClientRecord, room: &ClientQuota) -> Result<ClientRecord, Error> {
+    pub async fn save_described(self, client: ClientRecord, room: &ClientQuota) -> Result<ClientRecord, Error> {
         loop {
-            let before = self.store.clients().get(&client.id, now_ms()).await?;
+            let before = self.0.store.clients().get(&client.id, now_ms()).await?;
             let known = before.as_ref().and_then(ClientRecord::of);
             let (approved, from) = match known {
                 Some(known) => (known.approved, known.from),
@@ -417,15 +416,15 @@ impl Identity {
             };
             let next = ClientRecord { approved, from, ..client.clone() };
             if before.is_none() {
-                self.evict_unused_clients(room).await?;
+                self.evict_unused(room).await?;
             }
             let done = match before {
                 Some(before) => {
                     let row =
                         ClientRow { created_at: before.created_at, ..next.row(before.version, before.expires_at) };
-                    row == before || self.store.clients().change(&row).await?
+                    row == before || self.0.store.clients().change(&row).await?
                 }
-                None => self.store.clients().put(&next.row(0, now_ms() + milliseconds(UNUSED_LIFETIME))).await?,
+                None => self.0.store.clients().put(&next.row(0, now_ms() + milliseconds(UNUSED_LIFETIME))).await?,
             };
             if done {
                 return Ok(next);
@@ -434,20 +433,20 @@ impl Identity {
     }
 
     /// Clears the expiry of a client after a user's first consent.
-    pub(super) async fn mark_client_used(&self, id: &str) -> Result<(), Error> {
-        let client = self.store.clients().get(id, now_ms()).await?;
+    pub(super) async fn mark_used(self, id: &str) -> Result<(), Error> {
+        let client = self.0.store.clients().get(id, now_ms()).await?;
         if let Some(client) = client.filter(|client| client.expires_at > 0) {
             // The address matters only while nobody has used the client. On a conflict the next consent does this.
             let used = ClientRow { expires_at: 0, address: String::new(), ..client };
-            self.store.clients().change(&used).await?;
+            self.0.store.clients().change(&used).await?;
         }
         Ok(())
     }
 
     /// Approves all current redirect URIs of a client.
-    pub async fn approve_client(&self, id: &str) -> Result<Raw, Error> {
+    pub async fn approve(self, id: &str) -> Result<Raw, Error> {
         loop {
-            let row = self.store.clients().get(id, now_ms()).await?.ok_or_else(|| no_client(id))?;
+            let row = self.0.store.clients().get(id, now_ms()).await?.ok_or_else(|| no_client(id))?;
             let mut client = ClientRecord::of(&row).ok_or_else(|| no_client(id))?;
             for uri in &client.redirect_uris {
                 let place = RedirectUri::read(uri).map(|redirect| redirect.place()).unwrap_or_default();
@@ -455,26 +454,26 @@ impl Identity {
                     client.approved.push(place);
                 }
             }
-            if self.store.clients().change(&client.row(row.version, 0)).await? {
+            if self.0.store.clients().change(&client.row(row.version, 0)).await? {
                 return Ok(client.object().raw());
             }
         }
     }
 
     /// Removes a client with its consents and grants.
-    pub async fn remove_client(&self, id: &str) -> Result<(), Error> {
-        if self.store.clients().take(id, now_ms()).await?.is_none() {
+    pub async fn remove(self, id: &str) -> Result<(), Error> {
+        if self.0.store.clients().take(id, now_ms()).await?.is_none() {
             return Err(no_client(id));
         }
-        self.store.consents().remove_of_client(id).await?;
-        let gone = self.store.grants().remove_of_client(id, None).await?;
-        self.update_snapshot(|snapshot| snapshot.remove_grants(&gone)).await;
+        self.0.store.consents().remove_of_client(id).await?;
+        let gone = self.0.store.grants().remove_of_client(id, None).await?;
+        self.0.update_snapshot(|snapshot| snapshot.remove_grants(&gone)).await;
         Ok(())
     }
 
     /// Authenticates a client: by its secret if it has one, else by its id alone.
-    pub async fn authenticate_client(&self, id: &str, shown: Option<&str>) -> Result<ClientRecord, TokenError> {
-        let client = match self.client(id).await? {
+    pub async fn authenticate(self, id: &str, shown: Option<&str>) -> Result<ClientRecord, TokenError> {
+        let client = match self.get(id).await? {
             Some(client) => client,
             None => match WellKnownClient::of(id) {
                 Some(known) => ClientRecord::described(id, known.name.clone(), known.redirect_uris.clone()),

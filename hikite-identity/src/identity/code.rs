@@ -15,9 +15,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::grant::{self, TokenHolder, TokenPair};
-use super::login::milliseconds;
-use super::{CODE, Identity, Replay, ResourceTarget, TokenError, TokenTerms, USED_CODE, hash, read_scopes, secret};
+use super::grant::{self, TokenHolder, TokenIssuer, TokenPair};
+use super::{CODE, Replay, ResourceTarget, TokenError, TokenTerms, USED_CODE, hash, milliseconds, read_scopes, secret};
 
 const LIFETIME: Duration = Duration::from_secs(60);
 /// Time for which a used code is remembered.
@@ -66,8 +65,8 @@ struct StoredCode {
     project: Option<String>,
 }
 
-impl Identity {
-    pub async fn issue_code(&self, ask: ApprovedRequest<'_>) -> Result<Secret, Error> {
+impl TokenIssuer<'_> {
+    pub async fn issue_code(self, ask: ApprovedRequest<'_>) -> Result<Secret, Error> {
         let (code, now) = (secret("")?, now_ms());
         let kept = StoredCode {
             client: ask.client.to_owned(),
@@ -85,18 +84,18 @@ impl Identity {
             created_at: now,
             expires_at: now + milliseconds(LIFETIME),
         };
-        if !self.store.documents().put_owned(&entry, Owner::User).await? {
+        if !self.0.store.documents().put_owned(&entry, Owner::User).await? {
             let error = Error::new(ErrorKind::Authentication, "This user is not allowed to log in.");
             return Err(error.hint("Ask the administrator of this server."));
         }
-        self.mark_client_used(ask.client).await?;
+        self.0.clients().mark_used(ask.client).await?;
         Ok(code)
     }
 
     /// Exchanges a code for tokens.
-    pub async fn redeem_code(&self, terms: &TokenTerms, code: CodeExchange<'_>) -> Result<TokenPair, TokenError> {
+    pub async fn redeem_code(self, terms: &TokenTerms, code: CodeExchange<'_>) -> Result<TokenPair, TokenError> {
         let id = hash(code.code);
-        let Some(entry) = self.store.documents().get(CODE, &id, now_ms()).await? else {
+        let Some(entry) = self.0.store.documents().get(CODE, &id, now_ms()).await? else {
             return self.reject_replayed_code(&id).await;
         };
         let kept: StoredCode =
@@ -110,13 +109,13 @@ impl Identity {
         if !verifier_matches(&kept.challenge, code.verifier) {
             return Err(TokenError::Grant("The code_verifier does not match the code_challenge."));
         }
-        if self.active_user(&entry.owner).await?.is_none() {
+        if self.0.logins().active_user(&entry.owner).await?.is_none() {
             return Err(TokenError::Grant("The user no longer exists."));
         }
         let scopes = read_scopes(&kept.scopes);
         let project = code.target.within(kept.project.as_deref())?;
         let holder = TokenHolder { subject: &entry.owner, client: code.client, scopes, project };
-        let (grant, pair) = grant::begin(&*self.keys().await?, terms, holder)?;
+        let (grant, pair) = grant::begin(&*self.0.keys().current().await?, terms, holder)?;
         let used_code = DocumentRow {
             kind: USED_CODE,
             id: id.clone(),
@@ -126,16 +125,16 @@ impl Identity {
             created_at: now_ms(),
             expires_at: now_ms() + milliseconds(REMEMBER_USED_FOR),
         };
-        if !self.store.grants().redeem((CODE, &id), &grant, &used_code).await? {
+        if !self.0.store.grants().redeem((CODE, &id), &grant, &used_code).await? {
             return self.reject_replayed_code(&id).await;
         }
-        self.update_snapshot(|snapshot| snapshot.put_grant(&grant)).await;
+        self.0.update_snapshot(|snapshot| snapshot.put_grant(&grant)).await;
         Ok(pair)
     }
 
-    async fn reject_replayed_code(&self, id: &str) -> Result<TokenPair, TokenError> {
+    async fn reject_replayed_code(self, id: &str) -> Result<TokenPair, TokenError> {
         let why = "The authorization code is unknown, used or expired.";
-        let Some(used_code) = self.store.documents().get(USED_CODE, id, now_ms()).await? else {
+        let Some(used_code) = self.0.store.documents().get(USED_CODE, id, now_ms()).await? else {
             return Err(TokenError::Grant(why));
         };
         let Some(grant) = used_code.document.text() else { return Err(TokenError::Grant(why)) };

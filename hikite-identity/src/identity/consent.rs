@@ -7,7 +7,7 @@ use hikite_store::clock::now_ms;
 use hikite_store::{ConsentRow, OwnerCheck, Store};
 
 use super::secret::hash_of;
-use super::{Identity, read_scopes};
+use super::{ClientRegistry, read_scopes};
 
 /// The key of a consent.
 #[derive(Clone, Copy, Debug)]
@@ -29,17 +29,17 @@ impl Consent<'_> {
     }
 }
 
-impl Identity {
+impl ClientRegistry<'_> {
     /// Returns the scopes that the user has consented to, or none.
-    pub async fn consented(&self, consent: Consent<'_>) -> Result<Scopes, Error> {
-        let stored = self.store.consents().get(&consent.id(), now_ms()).await?;
+    pub async fn consented(self, consent: Consent<'_>) -> Result<Scopes, Error> {
+        let stored = self.0.store.consents().get(&consent.id(), now_ms()).await?;
         Ok(stored.map_or(Scopes::NONE, |stored| read_scopes(&stored.scopes)))
     }
 
     /// Stores a consent, replacing an earlier one.
-    pub async fn consent(&self, consent: Consent<'_>, scopes: Scopes) -> Result<(), Error> {
+    pub async fn consent(self, consent: Consent<'_>, scopes: Scopes) -> Result<(), Error> {
         loop {
-            let before = self.store.consents().get(&consent.id(), now_ms()).await?;
+            let before = self.0.store.consents().get(&consent.id(), now_ms()).await?;
             let next = ConsentRow {
                 id: consent.id(),
                 subject: consent.subject.to_owned(),
@@ -50,8 +50,8 @@ impl Identity {
                 created_at: now_ms(),
             };
             let done = match before {
-                Some(_) => self.store.consents().change(&next).await?,
-                None => put(&self.store, &next).await?,
+                Some(_) => self.0.store.consents().change(&next).await?,
+                None => put(&self.0.store, &next).await?,
             };
             if done {
                 return Ok(());

@@ -7,18 +7,17 @@ use hikite_core::caller::OWNER;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_store::clock::now_ms;
 
-use super::Identity;
 use super::secret::id;
-use super::user::{ID as USER_ID, Role, User, is_name};
+use super::user::{ID as USER_ID, Role, User, UserRegistry, is_name};
 use crate::federation::FederatedIdentity;
 
 const NAME_CHARS: usize = 60;
 /// Number of user names tried.
 const NAME_CANDIDATES_MAX: usize = 50;
 
-impl Identity {
+impl UserRegistry<'_> {
     /// Returns the user for a federated identity, created on the first login.
-    pub async fn user_of_federated_identity(&self, identity: &FederatedIdentity) -> Result<Arc<User>, Error> {
+    pub async fn of_federated_identity(self, identity: &FederatedIdentity) -> Result<Arc<User>, Error> {
         let subject = format!("{}#{}", identity.issuer, identity.subject);
         for name in names(identity) {
             if let Some(user) = self.known(&subject).await? {
@@ -37,10 +36,10 @@ impl Identity {
                 created_at: now_ms(),
                 version: 1,
             };
-            if self.store.users().put(&user.row(), None).await? {
+            if self.0.store.users().put(&user.row(), None).await? {
                 let user = Arc::new(user);
                 let known = Arc::clone(&user);
-                self.update_snapshot(|snapshot| snapshot.put_user(known)).await;
+                self.0.update_snapshot(|snapshot| snapshot.put_user(known)).await;
                 tracing::info!(user = &*user.name, "a user logged in for the first time");
                 return Ok(user);
             }
@@ -48,8 +47,8 @@ impl Identity {
         Err(Error::new(ErrorKind::Conflict, "No user name is available for this account."))
     }
 
-    async fn known(&self, subject: &str) -> Result<Option<Arc<User>>, Error> {
-        let rows = self.store.users().all().await?;
+    async fn known(self, subject: &str) -> Result<Option<Arc<User>>, Error> {
+        let rows = self.0.store.users().all().await?;
         let user = rows.iter().find(|row| row.subject == subject).and_then(User::of);
         match user {
             Some(user) if user.disabled => {

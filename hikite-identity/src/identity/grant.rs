@@ -14,10 +14,11 @@ use hikite_vault::{DataKey, SealedText, SecretContext, UnverifiedToken, WrappedK
 use serde_json::json;
 
 use super::key::IdentityKeys;
-use super::login::milliseconds;
 use super::secret::{failed, id};
 use super::snapshot::GrantSummary;
-use super::{ClientRecord, GRANT_ID, Identity, Replay, ResourceTarget, TokenError, TokenTerms, read_scopes, target};
+use super::{
+    ClientRecord, GRANT_ID, Identity, Replay, ResourceTarget, TokenError, TokenTerms, milliseconds, read_scopes, target,
+};
 
 const REFRESH: &str = "hkr_";
 /// Time in which a used refresh token returns the same answer.
@@ -128,10 +129,14 @@ pub(super) fn of_client(client: &str, scopes: Scopes) -> Result<GrantRow, Error>
     })
 }
 
-impl Identity {
+/// Codes, grants and access tokens.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenIssuer<'a>(pub(super) &'a Identity);
+
+impl TokenIssuer<'_> {
     /// Returns the next pair for a refresh token, limited to what the user consented to.
     pub async fn refresh(
-        &self,
+        self,
         terms: &TokenTerms,
         client: &ClientRecord,
         wanted: RefreshRequest<'_>,
@@ -140,24 +145,24 @@ impl Identity {
     }
 
     pub(super) async fn refresh_at(
-        &self,
+        self,
         terms: &TokenTerms,
         client: &ClientRecord,
         wanted: RefreshRequest<'_>,
         now: u64,
     ) -> Result<TokenPair, TokenError> {
-        let keys = &*self.keys().await?;
+        let keys = &*self.0.keys().current().await?;
         let shown = read_refresh_token(keys, wanted.token);
         let RefreshTokenClaims { id, generation, project } =
             shown.ok_or(TokenError::Grant("The refresh token was not issued by this server."))?;
         loop {
-            let grant = self.store.grants().get(&id, now).await?;
+            let grant = self.0.store.grants().get(&id, now).await?;
             let grant = grant.ok_or(TokenError::Grant("The grant has ended."))?;
             if grant.client != client.id || grant.project != project {
                 return Err(TokenError::Grant("The refresh token was issued to another client."));
             }
             let subject = subject_of(&grant);
-            if self.active_user(&subject).await?.is_none() {
+            if self.0.logins().active_user(&subject).await?.is_none() {
                 return Err(TokenError::Grant("The user no longer exists."));
             }
             if generation + 1 == grant.generation && now <= grant.rotated_at + milliseconds(GRACE) {
@@ -174,8 +179,8 @@ impl Identity {
                 }));
             }
             let (next, pair) = rotate(keys, terms, grant, wanted, now)?;
-            if self.store.grants().change(&next).await? {
-                self.update_snapshot(|snapshot| snapshot.put_grant(&next)).await;
+            if self.0.store.grants().change(&next).await? {
+                self.0.update_snapshot(|snapshot| snapshot.put_grant(&next)).await;
                 return Ok(pair);
             }
             // Another request rotated the token first; the next iteration returns its pair.
@@ -184,7 +189,7 @@ impl Identity {
 
     /// Issues a token for the client credentials grant.
     pub async fn client_credentials_token(
-        &self,
+        self,
         terms: &TokenTerms,
         client: &ClientRecord,
         wanted: Option<Scopes>,
@@ -194,13 +199,13 @@ impl Identity {
             .grant
             .as_deref()
             .ok_or(TokenError::Client("This client may not use the client credentials grant."))?;
-        let grant = self.store.grants().get(id, now_ms()).await?.ok_or(TokenError::Grant("The grant has ended."))?;
+        let grant = self.0.store.grants().get(id, now_ms()).await?.ok_or(TokenError::Grant("The grant has ended."))?;
         let all = read_scopes(&grant.scopes);
         let scopes = wanted.unwrap_or(all);
         if !all.contains(scopes) {
             return Err(TokenError::Scope("The client is not allowed all of these scopes."));
         }
-        let keys = &*self.keys().await?;
+        let keys = &*self.0.keys().current().await?;
         let project = target.within(None)?;
         let holder = TokenHolder { subject: &subject_of(&grant), client: &client.id, scopes, project };
         let access = access(keys, terms, id, holder, now_ms())?;
@@ -209,8 +214,8 @@ impl Identity {
 
     /// Revokes the grant of a token, if it belongs to this client. Returns its subject and id for the audit; the client
     /// must not learn whether anything was revoked (RFC 7009).
-    pub async fn revoke(&self, client: &ClientRecord, token: &str) -> Result<Option<(String, String)>, Error> {
-        let keys = &*self.keys().await?;
+    pub async fn revoke(self, client: &ClientRecord, token: &str) -> Result<Option<(String, String)>, Error> {
+        let keys = &*self.0.keys().current().await?;
         let of_access = || {
             let claims = keys.public.verify_own(&UnverifiedToken::read(token)?).ok()?;
             claims["gid"].as_str().map(str::to_owned)
@@ -218,15 +223,15 @@ impl Identity {
         let Some(id) = read_refresh_token(keys, token).map(|shown| shown.id).or_else(of_access) else {
             return Ok(None);
         };
-        let grant = self.store.grants().get(&id, now_ms()).await?.filter(|grant| grant.client == client.id);
+        let grant = self.0.store.grants().get(&id, now_ms()).await?.filter(|grant| grant.client == client.id);
         let Some(subject) = grant.and_then(|grant| grant.subject) else { return Ok(None) };
         self.end_grant(&id).await?;
         Ok(Some((subject, id)))
     }
 
-    pub(super) async fn end_grant(&self, id: &str) -> Result<(), Error> {
-        self.store.grants().take(id, now_ms()).await?;
-        self.update_snapshot(|snapshot| snapshot.remove_grants(&[id.to_owned()])).await;
+    pub(super) async fn end_grant(self, id: &str) -> Result<(), Error> {
+        self.0.store.grants().take(id, now_ms()).await?;
+        self.0.update_snapshot(|snapshot| snapshot.remove_grants(&[id.to_owned()])).await;
         Ok(())
     }
 }

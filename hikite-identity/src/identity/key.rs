@@ -9,6 +9,7 @@ use hikite_core::secret::Secret;
 use hikite_core::signer::HmacSigner;
 use hikite_store::clock::now_ms;
 use hikite_vault::{Jwks, KeyRing, MasterKey};
+use serde_json::Value;
 
 use super::Identity;
 use super::secret::failed;
@@ -60,55 +61,64 @@ impl IdentityKeys {
     }
 }
 
-impl Identity {
-    pub(super) async fn keys(&self) -> Result<Arc<IdentityKeys>, Error> {
-        if let Some(keys) = self.keys.load_full() {
+/// The keys of this server.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerKeys<'a>(pub(super) &'a Identity);
+
+impl ServerKeys<'_> {
+    pub(super) async fn current(self) -> Result<Arc<IdentityKeys>, Error> {
+        if let Some(keys) = self.0.keys.load_full() {
             return Ok(keys);
         }
-        let _opening = self.opening.lock().await;
-        match self.keys.load_full() {
+        let _opening = self.0.opening.lock().await;
+        match self.0.keys.load_full() {
             Some(keys) => Ok(keys),
-            None => self.open_keys(self.store.clock().now_ms().await?).await,
+            None => self.open(self.0.store.clock().now_ms().await?).await,
         }
+    }
+
+    /// Returns the JSON Web Key Set of our signing keys.
+    pub async fn document(self) -> Result<Value, Error> {
+        Ok(self.current().await?.signing.document())
     }
 
     /// Loads keys of other processes, rotates an old key and drops expired ones.
-    pub async fn maintain_keys(&self) -> Result<(), Error> {
+    pub async fn maintain(self) -> Result<(), Error> {
         // The keys are shared: a node with a wrong clock must not retire them.
-        self.maintain_keys_at(self.store.clock().now_ms().await?).await
+        self.maintain_at(self.0.store.clock().now_ms().await?).await
     }
 
-    pub(super) async fn maintain_keys_at(&self, now: u64) -> Result<(), Error> {
-        let keys = self.keys().await?;
+    pub(super) async fn maintain_at(self, now: u64) -> Result<(), Error> {
+        let keys = self.current().await?;
         if keys.signing.is_due(now) {
-            self.rotate_keys_at(now, RotationReason::Due).await?;
+            self.rotate_at(now, RotationReason::Due).await?;
             return Ok(());
         }
-        let kept = self.secret_store.get(GATEWAY_ACCOUNT, PROVIDER, SIGNING).await?;
+        let kept = self.0.secret_store.get(GATEWAY_ACCOUNT, PROVIDER, SIGNING).await?;
         let is_same = kept.is_some_and(|kept| kept.version == keys.version);
         if !is_same || keys.signing.still_verifying(now).len() < keys.signing.len() {
-            let _opening = self.opening.lock().await;
-            self.open_keys(now).await?;
+            let _opening = self.0.opening.lock().await;
+            self.open(now).await?;
         }
         Ok(())
     }
 
     /// Starts signing with a new key and returns its id. Signatures of the previous key stay valid until their tokens
     /// expire, unless it is compromised.
-    pub async fn rotate_keys(&self, why: RotationReason) -> Result<String, Error> {
-        self.rotate_keys_at(self.store.clock().now_ms().await?, why).await
+    pub async fn rotate(self, why: RotationReason) -> Result<String, Error> {
+        self.rotate_at(self.0.store.clock().now_ms().await?, why).await
     }
 
-    pub(super) async fn rotate_keys_at(&self, now: u64, why: RotationReason) -> Result<String, Error> {
-        let _opening = self.opening.lock().await;
+    pub(super) async fn rotate_at(self, now: u64, why: RotationReason) -> Result<String, Error> {
+        let _opening = self.0.opening.lock().await;
         loop {
-            let keys = self.open_keys(now).await?;
+            let keys = self.open(now).await?;
             if why == RotationReason::Due && !keys.signing.is_due(now) {
                 return Ok(keys.signing.newest().kid().to_owned());
             }
             let next = keys.signing.next(now, why == RotationReason::Compromised).map_err(failed)?;
-            if self.secret_store.put((GATEWAY_ACCOUNT, PROVIDER, SIGNING), keys.version, &next.text()).await? {
-                let keys = self.open_keys(now).await?;
+            if self.0.secret_store.put((GATEWAY_ACCOUNT, PROVIDER, SIGNING), keys.version, &next.text()).await? {
+                let keys = self.open(now).await?;
                 tracing::info!(key = keys.signing.newest().kid(), "access tokens are signed with a new key");
                 return Ok(keys.signing.newest().kid().to_owned());
             }
@@ -116,22 +126,22 @@ impl Identity {
     }
 
     /// Looks in the store for a key that is unknown here, at a limited rate.
-    pub async fn reload_keys(&self) -> Result<(), Error> {
-        let (now, before) = (now_ms(), self.looked.load(Ordering::Relaxed));
+    pub async fn reload(self) -> Result<(), Error> {
+        let (now, before) = (now_ms(), self.0.looked.load(Ordering::Relaxed));
         let is_soon = now < before.saturating_add(LOOKUP_INTERVAL_MS);
-        let exchange = self.looked.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed);
+        let exchange = self.0.looked.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed);
         if is_soon || exchange.is_err() {
             return Ok(());
         }
-        self.maintain_keys().await
+        self.maintain().await
     }
 
     /// Loads the keys from the vault and drops cached verifications if they changed. The caller must hold `opening`.
-    async fn open_keys(&self, now: u64) -> Result<Arc<IdentityKeys>, Error> {
-        let keys = Arc::new(IdentityKeys::open(&self.secret_store, now).await?);
-        let before = self.keys.swap(Some(Arc::clone(&keys)));
+    async fn open(self, now: u64) -> Result<Arc<IdentityKeys>, Error> {
+        let keys = Arc::new(IdentityKeys::open(&self.0.secret_store, now).await?);
+        let before = self.0.keys.swap(Some(Arc::clone(&keys)));
         if before.is_some_and(|before| before.signing.document() != keys.signing.document()) {
-            self.verified_tokens.forget();
+            self.0.verified_tokens.forget();
         }
         Ok(keys)
     }

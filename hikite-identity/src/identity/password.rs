@@ -6,7 +6,7 @@ use hikite_core::error::{Error, ErrorKind};
 use hikite_core::secret::Secret;
 use hikite_vault::{Password, PasswordHash};
 
-use super::Identity;
+use super::LoginSessions;
 use super::secret::failed;
 use super::user::User;
 
@@ -23,10 +23,10 @@ pub(super) fn fault(password: &str) -> Option<&'static str> {
     }
 }
 
-impl Identity {
+impl LoginSessions<'_> {
     /// Returns the user of this name, if the password is right and they are not locked out.
-    pub async fn log_in(&self, name: &str, password: &str) -> Result<Option<Arc<User>>, Error> {
-        let row = self.store.users().get(name).await?.filter(|row| row.name == name);
+    pub async fn log_in(self, name: &str, password: &str) -> Result<Option<Arc<User>>, Error> {
+        let row = self.0.store.users().get(name).await?.filter(|row| row.name == name);
         let user = row.as_ref().and_then(User::of);
         let kept = user.as_ref().and_then(|user| user.password.clone());
         let (kept, is_known) = (kept.clone().unwrap_or_else(PasswordHash::unmatchable), kept.is_some());
@@ -35,15 +35,15 @@ impl Identity {
         Ok(user.filter(|user| is_right && is_known && !user.disabled).map(Arc::new))
     }
 
-    pub(super) async fn hashed(&self, password: &Secret) -> Result<PasswordHash, Error> {
+    pub(super) async fn hashed(self, password: &Secret) -> Result<PasswordHash, Error> {
         let password = Password::new(password.expose());
         self.hash_blocking(move || password.hash()).await?.map_err(failed)
     }
 
     /// Runs hashing work on a blocking thread, with limited concurrency.
-    async fn hash_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    async fn hash_blocking<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let broken = |_| Error::new(ErrorKind::Internal, "A password could not be checked.");
-        let permit = Arc::clone(&self.hashing).acquire_owned().await;
+        let permit = Arc::clone(&self.0.hashing).acquire_owned().await;
         let permit = permit.map_err(|_| {
             Error::new(ErrorKind::Internal, "Passwords are no longer checked because hikite is shutting down.")
         })?;

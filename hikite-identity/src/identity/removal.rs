@@ -7,8 +7,8 @@ use hikite_core::time::rfc3339;
 use hikite_store::clock::now_ms;
 use hikite_store::{DocumentRow, Store};
 
-use super::user::User;
-use super::{Identity, REMOVED, hash};
+use super::user::{User, UserRegistry};
+use super::{REMOVED, hash};
 
 /// Message for removed users.
 pub const REMOVED_MESSAGE: &str = "This account was removed from this server.";
@@ -34,23 +34,23 @@ pub(super) fn of(user: &User) -> Option<DocumentRow> {
     })
 }
 
-impl Identity {
+impl UserRegistry<'_> {
     /// Fails if the user was removed.
-    pub(super) async fn check_not_removed(&self, subject: &str) -> Result<(), Error> {
-        if was_removed(&self.store, subject).await? {
+    pub(super) async fn check_not_removed(self, subject: &str) -> Result<(), Error> {
+        if was_removed(&self.0.store, subject).await? {
             return Err(Error::new(ErrorKind::Authorization, REMOVED_MESSAGE).hint("Ask an admin to lift the removal."));
         }
         Ok(())
     }
 
     /// Returns `true` if a federated user was removed, according to memory.
-    pub fn is_removed(&self, subject: &str) -> bool {
-        self.snapshot.load().is_removed(subject)
+    pub fn is_removed(self, subject: &str) -> bool {
+        self.0.snapshot.load().is_removed(subject)
     }
 
     /// Returns the removed users, oldest first.
-    pub async fn removal_objects(&self) -> Result<Vec<Raw>, Error> {
-        let entries = self.store.documents().all(REMOVED, None, now_ms()).await?;
+    pub async fn removal_objects(self) -> Result<Vec<Raw>, Error> {
+        let entries = self.0.store.documents().all(REMOVED, None, now_ms()).await?;
         let object = |entry: &DocumentRow| {
             let form = entry.document.object().unwrap_or_default();
             let text = |member: &str| form.text(member).unwrap_or_default();
@@ -67,8 +67,8 @@ impl Identity {
     }
 
     /// Lifts a removal, given its id or the user's former name. The person can then log in as a new user.
-    pub async fn lift_removal(&self, named: &str) -> Result<(), Error> {
-        let entries = self.store.documents().all(REMOVED, None, now_ms()).await?;
+    pub async fn lift_removal(self, named: &str) -> Result<(), Error> {
+        let entries = self.0.store.documents().all(REMOVED, None, now_ms()).await?;
         let is_meant = |entry: &&DocumentRow| {
             entry.id == named || entry.document.object().and_then(|form| form.text("name")).as_deref() == Some(named)
         };
@@ -82,8 +82,8 @@ impl Identity {
             let error = Error::new(ErrorKind::Conflict, format!("More than one removed user was called `{named}`."));
             return Err(error.hint("Use the id that `hikite user removed` shows."));
         }
-        self.store.documents().take(REMOVED, &entry.id, now_ms()).await?.ok_or_else(unknown)?;
-        self.read_store().await
+        self.0.store.documents().take(REMOVED, &entry.id, now_ms()).await?.ok_or_else(unknown)?;
+        self.0.read_store().await
     }
 }
 

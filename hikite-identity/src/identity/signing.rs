@@ -8,7 +8,7 @@ use hikite_core::secret::Secret;
 use hikite_vault::{Jwks, SigningKey, VaultError};
 use serde_json::{Value, json};
 
-use super::login::milliseconds;
+use super::milliseconds;
 
 /// Age at which a key is rotated.
 const ROTATE_AFTER: Duration = Duration::from_secs(90 * 86_400);

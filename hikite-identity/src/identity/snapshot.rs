@@ -6,11 +6,8 @@ use std::sync::Arc;
 use hikite_core::caller::Scopes;
 use hikite_store::{DocumentRow, GrantRow, UserRow};
 
-use super::user::User;
+use super::user::{User, Users};
 use super::{grant, removal};
-
-/// Users by subject.
-pub(crate) type Users = HashMap<Arc<str>, Arc<User>>;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct IdentitySnapshot {

@@ -5,6 +5,7 @@
 mod change;
 mod reader;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use hikite_core::caller::{Caller, Scopes};
@@ -18,9 +19,11 @@ use hikite_vault::PasswordHash;
 use serde::{Deserialize, Serialize};
 
 use super::Identity;
-use super::snapshot::Users;
 pub use change::Successor;
 pub(super) use reader::is_name;
+
+/// Users by subject.
+pub(crate) type Users = HashMap<Arc<str>, Arc<User>>;
 
 /// Prefix of user ids.
 pub const ID: &str = "usr_";
@@ -137,53 +140,57 @@ impl User {
     }
 }
 
-impl Identity {
+/// The users of an identity service: who they are, and how they are added, changed and removed.
+#[derive(Clone, Copy, Debug)]
+pub struct UserRegistry<'a>(pub(super) &'a Identity);
+
+impl UserRegistry<'_> {
     /// Returns all users, oldest first.
-    pub fn users(&self) -> Vec<Arc<User>> {
-        let mut users: Vec<Arc<User>> = self.snapshot.load().users().cloned().collect();
+    pub fn all(self) -> Vec<Arc<User>> {
+        let mut users: Vec<Arc<User>> = self.0.snapshot.load().users().cloned().collect();
         users.sort_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
         users
     }
 
     /// Returns all users by subject. Every change of a user produces a new table.
-    pub(crate) fn user_table(&self) -> Arc<Users> {
-        Arc::clone(self.snapshot.load().user_table())
+    pub(crate) fn table(self) -> Arc<Users> {
+        Arc::clone(self.0.snapshot.load().user_table())
     }
 
-    pub fn user_objects(&self) -> Vec<Raw> {
-        self.users().iter().map(|user| user.object().raw()).collect()
+    pub fn objects(self) -> Vec<Raw> {
+        self.all().iter().map(|user| user.object().raw()).collect()
     }
 
     /// Returns the user of a subject.
-    pub fn user_of(&self, subject: &str) -> Option<Arc<User>> {
-        self.snapshot.load().user(subject).cloned()
+    pub fn of_subject(self, subject: &str) -> Option<Arc<User>> {
+        self.0.snapshot.load().user(subject).cloned()
     }
 
     /// Returns a user by id or name.
-    pub fn user(&self, named: &str) -> Result<Arc<User>, Error> {
-        let snapshot = self.snapshot.load();
+    pub fn get(self, named: &str) -> Result<Arc<User>, Error> {
+        let snapshot = self.0.snapshot.load();
         let by_id = snapshot.users().find(|user| *user.id == *named);
         let found = by_id.or_else(|| snapshot.users().find(|user| *user.name == *named));
         found.cloned().ok_or_else(|| self.no_user(named))
     }
 
-    pub fn user_object(&self, named: &str) -> Result<Raw, Error> {
-        self.user(named).map(|user| user.object().raw())
+    pub fn object(self, named: &str) -> Result<Raw, Error> {
+        self.get(named).map(|user| user.object().raw())
     }
 
     /// Returns the current owner.
-    pub fn owner(&self) -> Option<Arc<User>> {
-        self.snapshot.load().users().find(|user| user.role == Role::Owner).cloned()
+    pub fn owner(self) -> Option<Arc<User>> {
+        self.0.snapshot.load().users().find(|user| user.role == Role::Owner).cloned()
     }
 
-    pub(super) async fn stored_user(&self, named: &str) -> Result<User, Error> {
-        let row = self.store.users().get(named).await?;
+    pub(super) async fn stored(self, named: &str) -> Result<User, Error> {
+        let row = self.0.store.users().get(named).await?;
         row.as_ref().and_then(User::of).ok_or_else(|| self.no_user(named))
     }
 
-    pub(super) fn no_user(&self, name: &str) -> Error {
+    pub(super) fn no_user(self, name: &str) -> Error {
         let error = Error::new(ErrorKind::NotFound, format!("There is no user `{name}`."));
-        let users = self.users();
+        let users = self.all();
         match suggestion::did_you_mean(name, users.iter().map(|user| &*user.name)) {
             Some(near) => error.hint(near),
             None => error.hint("Run `hikite user list` to see all users."),

@@ -1,4 +1,4 @@
-//! Changes of projects and tokens. Callers have checked that the user is an administrator. Every change is written to
+//! Projects and tokens, and their changes. Callers have checked that the user is an administrator. Every change is written to
 //! the store first and published afterwards.
 
 use std::sync::Arc;
@@ -12,56 +12,84 @@ use hikite_core::violation::{self, Violation};
 use hikite_store::ProjectRow;
 use hikite_store::clock::now_ms;
 
-use super::People;
 use super::directory::DirectoryUser;
 use super::token::{PersonalToken, hash, secret};
+use super::{ProjectRegistry, TokenRegistry};
 use crate::identity::{UserAuthority, only_the_owner};
-use crate::project::Project;
+use crate::project::{Project, ProjectMap};
 
 /// Attempts to apply a change while concurrent changes interfere.
 const TRIES: usize = 20;
 
-impl People {
-    pub async fn create_project(&self, name: &str, form: &Object) -> Result<Raw, Error> {
+impl ProjectRegistry<'_> {
+    pub fn map(self) -> Arc<ProjectMap> {
+        Arc::clone(self.0.directory.load().projects())
+    }
+
+    /// Returns all projects by name.
+    pub fn all(self) -> Vec<Arc<Project>> {
+        self.0.directory.load().projects().values().cloned().collect()
+    }
+
+    /// Returns the REST object of a project.
+    pub fn object(self, name: &str) -> Result<Raw, Error> {
+        self.0.directory.load().project_object(name).ok_or_else(|| no_project(name))
+    }
+
+    pub fn objects(self) -> Vec<Raw> {
+        let directory = self.0.directory.load();
+        directory.projects().keys().filter_map(|name| directory.project_object(name)).collect()
+    }
+
+    /// Fails if a user document names a project that does not exist.
+    pub fn check_project_of(self, form: &Object) -> Result<(), Error> {
+        let Some(name) = form.text("project") else { return Ok(()) };
+        if self.0.directory.load().project(&name).is_some() {
+            return Ok(());
+        }
+        Err(violation::error(&[Violation::new(violation::step("project"), format!("There is no project `{name}`."))]))
+    }
+
+    pub async fn create(self, name: &str, form: &Object) -> Result<Raw, Error> {
         let project = Project::read(name, form)?;
-        let _turn = self.turn.lock().await;
+        let _turn = self.0.turn.lock().await;
         let taken = || {
             let error = Error::new(ErrorKind::Conflict, format!("A project `{name}` already exists."));
             error.hint("Change it, or choose another name.")
         };
-        if let Some(there) = self.directory.load().project(name) {
+        if let Some(there) = self.0.directory.load().project(name) {
             return Err(if there.managed_by_file { managed_by_file_error(name) } else { taken() });
         }
-        if !self.store.projects().put(&row(&project)).await? {
+        if !self.0.store.projects().put(&row(&project)).await? {
             return Err(taken());
         }
-        self.read().await?;
-        self.project_object(name)
+        self.0.read().await?;
+        self.object(name)
     }
 
     /// Replaces the members that `changes` names. `null` removes a member, except for `optimization`, where it
     /// disables search.
-    pub async fn change_project(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
+    pub async fn change(self, name: &str, changes: &Object) -> Result<Raw, Error> {
         let over = |form: Object| -> Object {
             let members = form.iter().chain(changes.iter());
             members.map(|(member, value)| (member.into(), value.clone())).collect()
         };
-        self.replace_project(name, over).await
+        self.replace(name, over).await
     }
 
     /// Replaces a project's document with the result of `change`. Retries if the project was changed concurrently: no
     /// other change is lost, and a deleted project stays deleted.
-    pub async fn replace_project(&self, name: &str, change: impl Fn(Object) -> Object) -> Result<Raw, Error> {
-        let _turn = self.turn.lock().await;
+    pub async fn replace(self, name: &str, change: impl Fn(Object) -> Object) -> Result<Raw, Error> {
+        let _turn = self.0.turn.lock().await;
         for _ in 0..TRIES {
-            self.read().await?;
-            let form = change(self.own_project(name)?.form());
+            self.0.read().await?;
+            let form = change(self.own(name)?.form());
             let project = Project::read(name, &form)?;
-            let before = self.directory.load().project(name).and_then(|project| project.stored_document.clone());
+            let before = self.0.directory.load().project(name).and_then(|project| project.stored_document.clone());
             let before = before.ok_or_else(|| no_project(name))?;
-            if self.store.projects().change(name, &before, &project.form().raw()).await? {
-                self.read().await?;
-                return self.project_object(name);
+            if self.0.store.projects().change(name, &before, &project.form().raw()).await? {
+                self.0.read().await?;
+                return self.object(name);
             }
         }
         let error = Error::new(ErrorKind::Conflict, format!("The project `{name}` is being changed by others."));
@@ -69,40 +97,66 @@ impl People {
     }
 
     /// Deletes a project together with its tokens.
-    pub async fn delete_project(&self, name: &str) -> Result<(), Error> {
-        let _turn = self.turn.lock().await;
-        self.own_project(name)?;
-        self.store.projects().remove(name).await?;
-        self.read().await.map(drop)
+    pub async fn delete(self, name: &str) -> Result<(), Error> {
+        let _turn = self.0.turn.lock().await;
+        self.own(name)?;
+        self.0.store.projects().remove(name).await?;
+        self.0.read().await.map(drop)
+    }
+
+    /// Returns a project that is not managed by the config file.
+    fn own(self, name: &str) -> Result<Arc<Project>, Error> {
+        let directory = self.0.directory.load();
+        let project = directory.project(name).ok_or_else(|| {
+            let known = directory.projects().keys().map(|name| &**name);
+            match suggestion::did_you_mean(name, known) {
+                Some(near) => no_project(name).hint(near),
+                None => no_project(name),
+            }
+        })?;
+        if project.managed_by_file { Err(managed_by_file_error(name)) } else { Ok(Arc::clone(project)) }
+    }
+}
+
+impl TokenRegistry<'_> {
+    /// Returns all tokens, oldest first, valid or not.
+    pub fn all(self) -> Vec<Arc<PersonalToken>> {
+        self.0.directory.load().tokens()
+    }
+
+    /// Returns the REST objects of all tokens, without secrets.
+    pub fn objects(self) -> Vec<Raw> {
+        let (directory, now) = (self.0.directory.load(), now_ms());
+        directory.tokens().iter().map(|token| directory.token_object(token, now)).collect()
     }
 
     /// Creates a token and returns it with its secret, which cannot be shown again. The token acts for the `user` in
     /// the document, else for its own subject or label. Only the owner can create tokens that act for the owner.
-    pub async fn create_token(&self, form: &Object, right: UserAuthority) -> Result<(Raw, Secret), Error> {
-        if let Some(identity) = self.identity() {
+    pub async fn create(self, form: &Object, right: UserAuthority) -> Result<(Raw, Secret), Error> {
+        if let Some(identity) = self.0.identity() {
             // Another process may have just created the user.
             identity.read_store().await?;
         }
-        let _turn = self.turn.lock().await;
+        let _turn = self.0.turn.lock().await;
         // Another process may have just created the project.
-        self.read().await?;
+        self.0.read().await?;
         let user = self.user_for(form, right)?;
         let mut token = PersonalToken::read(form, user.as_ref(), now_ms())?;
         let secret = secret()?;
         self.check_scopes(&token)?;
         self.check_project(&token)?;
-        while !self.store.tokens().put(&token.row(&hash(secret.expose()))).await? {
+        while !self.0.store.tokens().put(&token.row(&hash(secret.expose()))).await? {
             // The random id was already taken.
             token = PersonalToken::read(form, user.as_ref(), token.created_at)?;
         }
-        self.read().await?;
-        Ok((self.directory.load().token_object(&token, now_ms()), secret))
+        self.0.read().await?;
+        Ok((self.0.directory.load().token_object(&token, now_ms()), secret))
     }
 
     /// Returns the subject of the user that a new token acts for: the one named by `user`, or by `subject` as in the
     /// first version of the API.
-    fn user_for(&self, form: &Object, right: UserAuthority) -> Result<Option<Arc<str>>, Error> {
-        let directory = self.directory.load();
+    fn user_for(self, form: &Object, right: UserAuthority) -> Result<Option<Arc<str>>, Error> {
+        let directory = self.0.directory.load();
         let given = |member: &str| form.get(member).filter(|value| !value.is_null());
         let Some(user) = given("user") else {
             let Some(label) = given("subject").and_then(Raw::text) else { return Ok(None) };
@@ -125,8 +179,8 @@ impl People {
         }
     }
 
-    fn check_scopes(&self, token: &PersonalToken) -> Result<(), Error> {
-        let directory = self.directory.load();
+    fn check_scopes(self, token: &PersonalToken) -> Result<(), Error> {
+        let directory = self.0.directory.load();
         let Some(role) = directory.user(&token.subject).and_then(|user| user.role) else { return Ok(()) };
         if role.scopes().contains(token.scopes) {
             return Ok(());
@@ -134,31 +188,18 @@ impl People {
         Err(wrong("scopes", format!("A user with the role `{}` may not have all of these scopes.", role.name())))
     }
 
-    pub async fn revoke_token(&self, id: &str) -> Result<(), Error> {
-        let _turn = self.turn.lock().await;
-        if !self.store.tokens().remove(id).await? {
+    pub async fn revoke(self, id: &str) -> Result<(), Error> {
+        let _turn = self.0.turn.lock().await;
+        if !self.0.store.tokens().remove(id).await? {
             let error = Error::new(ErrorKind::NotFound, format!("There is no token `{id}`."));
             return Err(error.hint("Run `hikite token list` to see all tokens."));
         }
-        self.read().await.map(drop)
+        self.0.read().await.map(drop)
     }
 
-    /// Returns a project that is not managed by the config file.
-    fn own_project(&self, name: &str) -> Result<Arc<Project>, Error> {
-        let directory = self.directory.load();
-        let project = directory.project(name).ok_or_else(|| {
-            let known = directory.projects().keys().map(|name| &**name);
-            match suggestion::did_you_mean(name, known) {
-                Some(near) => no_project(name).hint(near),
-                None => no_project(name),
-            }
-        })?;
-        if project.managed_by_file { Err(managed_by_file_error(name)) } else { Ok(Arc::clone(project)) }
-    }
-
-    fn check_project(&self, token: &PersonalToken) -> Result<(), Error> {
+    fn check_project(self, token: &PersonalToken) -> Result<(), Error> {
         let Some(name) = &token.project else { return Ok(()) };
-        let directory = self.directory.load();
+        let directory = self.0.directory.load();
         let fault =
             |member: &str, message: String| Err(violation::error(&[Violation::new(violation::step(member), message)]));
         let Some(project) = directory.project(name) else {
@@ -195,6 +236,6 @@ fn managed_by_file_error(name: &str) -> Error {
         .hint("Change it in the config file.")
 }
 
-pub(super) fn no_project(name: &str) -> Error {
+fn no_project(name: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("There is no project `{name}`."))
 }

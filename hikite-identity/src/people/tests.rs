@@ -21,13 +21,13 @@ fn form(value: &Value) -> Object {
 }
 
 async fn make_token(people: &People, value: Value) -> Result<(String, String), Error> {
-    let (token, secret) = people.create_token(&form(&value), UserAuthority::Owner).await?;
+    let (token, secret) = people.tokens().create(&form(&value), UserAuthority::Owner).await?;
     let id = token.object().and_then(|token| token.text("id")).expect("an id");
     Ok((id, secret.expose().to_owned()))
 }
 
 async fn make_project(people: &People, name: &str, value: Value) {
-    people.create_project(name, &form(&value)).await.expect("made");
+    people.projects().create(name, &form(&value)).await.expect("made");
 }
 
 #[tokio::test]
@@ -43,9 +43,9 @@ async fn a_secret_opens_until_its_token_is_taken_back() {
         assert_eq!(people.bearer(wrong), None, "{wrong}");
     }
     assert!(people.is_still_valid(&caller));
-    people.revoke_token(&id).await.expect("revoked");
+    people.tokens().revoke(&id).await.expect("revoked");
     assert_eq!((people.bearer(&secret), people.is_still_valid(&caller)), (None, false));
-    assert_eq!(people.revoke_token(&id).await.map_err(|error| error.kind), Err(ErrorKind::NotFound));
+    assert_eq!(people.tokens().revoke(&id).await.map_err(|error| error.kind), Err(ErrorKind::NotFound));
     assert!(people.is_still_valid(&Caller::owner()));
 }
 
@@ -56,7 +56,7 @@ async fn a_secret_stands_nowhere() {
     let (_, secret) = make_token(&people, json!({ "name": "ci" })).await.expect("made");
     let rows = store.tokens().all().await.expect("read");
     assert!(!format!("{rows:?} {:?}", rows[0].hash).contains(&secret[3..]));
-    let shown = Raw::array(&people.token_objects());
+    let shown = Raw::array(&people.tokens().objects());
     assert!(!shown.as_str().contains(&secret[3..]) && !shown.as_str().contains(&rows[0].hash), "{shown:?}");
 }
 
@@ -75,11 +75,11 @@ async fn who_expired_or_lost_its_project_is_nobody() {
     let of_alice = json!({ "name": "b", "subject": "alice", "project": "work" });
     let (_, secret) = make_token(&people, of_alice).await.expect("made");
     assert!(people.bearer(&secret).is_some());
-    people.change_project("work", &form(&json!({ "members": ["bob"] }))).await.expect("changed");
+    people.projects().change("work", &form(&json!({ "members": ["bob"] }))).await.expect("changed");
     assert_eq!(people.bearer(&secret), None, "she does not belong to it any more");
-    people.change_project("work", &form(&json!({ "members": null }))).await.expect("changed");
+    people.projects().change("work", &form(&json!({ "members": null }))).await.expect("changed");
     assert!(people.bearer(&secret).is_some(), "everybody does");
-    people.delete_project("work").await.expect("deleted");
+    people.projects().delete("work").await.expect("deleted");
     make_project(&people, "work", json!({})).await;
     assert_eq!(people.bearer(&secret), None, "it was for another of that name");
 }
@@ -129,13 +129,13 @@ async fn what_the_file_names_is_the_files_alone() {
     make_project(&people, "work", json!({ "description": "of the store" })).await;
     let project = Project::read("work", &form(&json!({ "description": "of the file" }))).expect("a project");
     people.take(vec![Arc::new(Project { managed_by_file: true, ..project })]);
-    let shown = people.project_object("work").expect("there").value();
+    let shown = people.projects().object("work").expect("there").value();
     assert_eq!((&shown["description"], &shown["managedByFile"]), (&json!("of the file"), &json!(true)));
     let nothing = Object::default();
     let refused = [
-        people.create_project("work", &nothing).await.map(drop),
-        people.change_project("work", &nothing).await.map(drop),
-        people.delete_project("work").await,
+        people.projects().create("work", &nothing).await.map(drop),
+        people.projects().change("work", &nothing).await.map(drop),
+        people.projects().delete("work").await,
     ];
     for outcome in refused {
         let error = outcome.expect_err("refused");
@@ -145,7 +145,7 @@ async fn what_the_file_names_is_the_files_alone() {
         );
     }
     people.take(Vec::new());
-    let shown = people.project_object("work").expect("there").value();
+    let shown = people.projects().object("work").expect("there").value();
     assert_eq!(shown["description"], "of the store", "and the store's again without it");
 }
 
@@ -158,7 +158,7 @@ async fn what_another_process_writes_is_taken_in() {
     assert_eq!(here.bearer(&secret), None);
     assert!(here.read_store().await.expect("read"), "there is another project");
     assert!(here.bearer(&secret).is_some());
-    there.revoke_token(&id).await.expect("revoked");
+    there.tokens().revoke(&id).await.expect("revoked");
     assert!(!here.read_store().await.expect("read"), "the projects are the same");
     assert_eq!(here.bearer(&secret), None);
 }
@@ -167,16 +167,16 @@ async fn what_another_process_writes_is_taken_in() {
 async fn a_change_replaces_what_it_names_and_a_wrong_one_nothing() {
     let people = People::new(store().await);
     make_project(&people, "work", json!({ "description": "d", "optimization": "bm25" })).await;
-    let twice = people.create_project("work", &Object::default()).await.expect_err("taken");
+    let twice = people.projects().create("work", &Object::default()).await.expect_err("taken");
     assert_eq!(twice.kind, ErrorKind::Conflict);
     let wanted = form(&json!({ "optimization": null, "permissions": { "deny": ["m:t"] } }));
-    let changed = people.change_project("work", &wanted).await.expect("changed").value();
+    let changed = people.projects().change("work", &wanted).await.expect("changed").value();
     assert_eq!((&changed["description"], &changed["optimization"]), (&json!("d"), &Value::Null));
     assert!(changed.as_object().is_some_and(|project| project.contains_key("optimization")), "off is said");
-    let wrong = people.change_project("work", &form(&json!({ "optimisation": null }))).await;
+    let wrong = people.projects().change("work", &form(&json!({ "optimisation": null }))).await;
     assert_eq!(wrong.map_err(|error| error.kind).map(drop), Err(ErrorKind::Validation));
-    assert_eq!(people.project_object("work").expect("there").value(), changed);
-    let gone = people.change_project("wrk", &Object::default()).await.expect_err("there is none");
+    assert_eq!(people.projects().object("work").expect("there").value(), changed);
+    let gone = people.projects().change("wrk", &Object::default()).await.expect_err("there is none");
     assert_eq!((gone.kind, gone.hint.as_deref()), (ErrorKind::NotFound, Some("Did you mean `work`?")));
 }
 
@@ -199,11 +199,11 @@ async fn a_change_undoes_nothing_that_another_process_did() {
     assert!(store.users().put(&alice, None).await.expect("put"));
     make_project(&here, "work", json!({ "members": ["alice", "bob"] })).await;
     assert!(store.users().remove(&alice, None, None).await.expect("removed"));
-    let changed = here.change_project("work", &form(&json!({ "description": "d" }))).await.expect("changed");
+    let changed = here.projects().change("work", &form(&json!({ "description": "d" }))).await.expect("changed");
     assert_eq!((&changed.value()["members"], &changed.value()["description"]), (&json!(["bob"]), &json!("d")));
     there.read_store().await.expect("read");
-    there.delete_project("work").await.expect("deleted");
-    let gone = here.change_project("work", &form(&json!({ "description": "e" }))).await.expect_err("gone");
+    there.projects().delete("work").await.expect("deleted");
+    let gone = here.projects().change("work", &form(&json!({ "description": "e" }))).await.expect_err("gone");
     assert_eq!(gone.kind, ErrorKind::NotFound);
     assert_eq!(store.projects().all().await.expect("read"), [], "and stays so");
 }
@@ -220,11 +220,11 @@ async fn changes_at_once_are_all_kept() {
         json!({ "permissions": { "deny": ["m:t"] } }),
     ];
     let all = people.iter().zip(&changes).map(|(people, change)| async move {
-        people.change_project("work", &form(change)).await.expect("changed");
+        people.projects().change("work", &form(change)).await.expect("changed");
     });
     futures_util::future::join_all(all).await;
     people[0].read_store().await.expect("read");
-    let shown = people[0].project_object("work").expect("there").value();
+    let shown = people[0].projects().object("work").expect("there").value();
     assert_eq!((&shown["description"], &shown["members"]), (&json!("d"), &json!(["b"])));
     assert_eq!((&shown["optimization"], &shown["permissions"]["deny"]), (&Value::Null, &json!(["m:t"])));
 }

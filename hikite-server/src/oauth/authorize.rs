@@ -25,7 +25,7 @@ async fn answer(context: &OauthContext, query: &str) -> Result<Response, Respons
         return Ok(login::redirect_to_login(&format!("/oauth/authorize?{query}")));
     };
     let scopes = allowed(context, &request, &login)?;
-    let before = context.identity.consented(of(&request, &login)).await.map_err(error_page)?;
+    let before = context.identity.clients().consented(of(&request, &login)).await.map_err(error_page)?;
     let must_ask = request.is_consent_always_required || request.prompt.as_deref() == Some("consent");
     if before.contains(scopes) && !must_ask {
         return finish(context, &request, &login, scopes).await;
@@ -80,6 +80,6 @@ pub(crate) async fn finish(
         scopes,
         project: request.resource.project(),
     };
-    let code = context.identity.issue_code(ask).await.map_err(|error| page::error_page(context, &error))?;
+    let code = context.identity.tokens().issue_code(ask).await.map_err(|error| page::error_page(context, &error))?;
     Ok(request.back(context, &[("code", code.expose())]))
 }

@@ -21,7 +21,8 @@ pub(crate) async fn find(context: &OauthContext, id: &str) -> Result<ClientRecor
     if !id.starts_with("https://") {
         return context
             .identity
-            .client(id)
+            .clients()
+            .get(id)
             .await?
             .ok_or_else(|| unknown().hint("Connect the client again; it will register."));
     }
@@ -37,7 +38,7 @@ pub(crate) async fn find(context: &OauthContext, id: &str) -> Result<ClientRecor
             Err(error) => known.ok_or(error)?,
         },
     };
-    context.identity.save_described_client(client, &context.client_room()).await
+    context.identity.clients().save_described(client, &context.client_room()).await
 }
 
 /// Reads client metadata (RFC 7591), from a registration or a metadata document.

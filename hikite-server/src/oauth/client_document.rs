@@ -25,7 +25,7 @@ pub(crate) async fn client(context: &OauthContext, id: &str) -> Result<ClientRec
     if !is_client_url(id) {
         return Err(bad("its id is not the address of a metadata document"));
     }
-    if let Some(cached) = context.identity.client(id).await?.filter(|cached| cached.is_fresh(CACHE_AGE)) {
+    if let Some(cached) = context.identity.clients().get(id).await?.filter(|cached| cached.is_fresh(CACHE_AGE)) {
         return Ok(cached);
     }
     if let Some(peer) = context.peer {

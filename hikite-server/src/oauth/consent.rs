@@ -90,7 +90,7 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, Response
         Some("allow") => {
             context.note(event("consent.allow")).await.map_err(error_page)?;
             let consent = authorize::of(&request, &login);
-            context.identity.consent(consent, scopes).await.map_err(error_page)?;
+            context.identity.clients().consent(consent, scopes).await.map_err(error_page)?;
             authorize::finish(context, &request, &login, scopes).await
         }
         Some("deny") => {

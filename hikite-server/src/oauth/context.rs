@@ -42,7 +42,7 @@ impl OauthContext {
     /// Returns the login of the browser.
     pub(crate) async fn login(&self) -> Result<Option<LoginSession>, Error> {
         match cookie::read(&self.headers, cookie::LOGIN, self.place.is_https()) {
-            Some(secret) => self.identity.login(&secret).await,
+            Some(secret) => self.identity.logins().get(&secret).await,
             None => Ok(None),
         }
     }
@@ -51,13 +51,13 @@ impl OauthContext {
     /// and memberships; otherwise their first requests would be refused.
     pub(crate) async fn begin_login(&self, user: &Arc<User>) -> Result<LoginSession, Error> {
         self.load_user(user).await?;
-        self.identity.begin_login(user).await
+        self.identity.logins().begin(user).await
     }
 
     /// Logs in a user by password; `None` if the password was changed or the user locked out in the meantime.
     pub(crate) async fn begin_password_login(&self, user: &Arc<User>) -> Result<Option<LoginSession>, Error> {
         self.load_user(user).await?;
-        self.identity.begin_password_login(user).await
+        self.identity.logins().begin_by_password(user).await
     }
 
     async fn load_user(&self, user: &User) -> Result<(), Error> {

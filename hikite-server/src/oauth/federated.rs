@@ -80,7 +80,7 @@ async fn finish(
     let binding = FormBinding::of(context).await?;
     let callback = callback(context, name);
     let (stranger, next) = identity_providers.federation.finish(name, binding.value(), &callback, &returned).await?;
-    let user = context.identity.user_of_federated_identity(&stranger).await?;
+    let user = context.identity.users().of_federated_identity(&stranger).await?;
     context.note(AuthEvent { action: LOG_IN, subject: &user.subject, what: name, ..AuthEvent::default() }).await?;
     let begun = context.begin_login(&user).await?;
     let next = login::allowed_redirect(&next).unwrap_or("/ui");

@@ -35,7 +35,7 @@ impl FormBinding {
             (None, Some(visit)) => (cookie::VISIT, visit, false),
             (None, None) => (cookie::VISIT, secret("")?.expose().to_owned(), true),
         };
-        let token = context.identity.form_token(&value).await?;
+        let token = context.identity.logins().form_token(&value).await?;
         Ok(Self { name, value, is_new, token })
     }
 
@@ -76,7 +76,7 @@ pub(crate) async fn read(context: &OauthContext, body: Body) -> Result<FormField
     }
     let binding = FormBinding::of(context).await.map_err(|error| page::error_page(context, &error))?;
     let token = fields.get(TOKEN).unwrap_or_default();
-    let bound = context.identity.is_form_token(&binding.value, token).await;
+    let bound = context.identity.logins().is_form_token(&binding.value, token).await;
     let is_bound = bound.map_err(|error| page::error_page(context, &error))? && !binding.is_new;
     if is_bound { Ok(fields) } else { Err(stale(context)) }
 }

@@ -6,7 +6,7 @@ use super::context::OauthContext;
 use super::response::{OauthError, document};
 
 pub(crate) async fn jwks(context: OauthContext) -> Response {
-    match context.identity.key_set().await {
+    match context.identity.keys().document().await {
         Ok(keys) => document(&keys),
         Err(error) => OauthError::from(error).into_response(),
     }

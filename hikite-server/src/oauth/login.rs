@@ -62,7 +62,7 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, Response
     if wait(context, &name).is_err() {
         return Err(show_form(context, StatusCode::TOO_MANY_REQUESTS, next, Some(text::TOO_OFTEN)).await);
     }
-    let user = context.identity.log_in(&name, fields.get("password").unwrap_or_default()).await;
+    let user = context.identity.logins().log_in(&name, fields.get("password").unwrap_or_default()).await;
     let error_page = |error: Error| page::error_page(context, &error);
     let Some(user) = user.map_err(error_page)? else { return Err(wrong(context, &name, next).await) };
     let event = AuthEvent { action: LOG_IN, subject: &user.subject, ..AuthEvent::default() };
@@ -74,7 +74,7 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, Response
 
 async fn wrong(context: &OauthContext, name: &Arc<str>, next: Option<&str>) -> Response {
     count(context, name);
-    let known = context.identity.users().into_iter().find(|user| user.name == *name);
+    let known = context.identity.users().all().into_iter().find(|user| user.name == *name);
     let subject = known.as_ref().map_or("", |user| &user.subject);
     let refused = Some(ErrorKind::Authentication);
     if let Err(error) = context.note(AuthEvent { action: LOG_IN, subject, refused, ..AuthEvent::default() }).await {
@@ -106,7 +106,7 @@ async fn show_form(
     if let Some(wrong) = wrong {
         body = body.element("<p class=\"alarm\" role=\"alert\">", say(wrong), "</p>\n");
     }
-    if context.identity.users().is_empty() {
+    if context.identity.users().all().is_empty() {
         body = body.element("<p class=\"faint\">", say(text::NOBODY_YET), "</p>\n");
     }
     let body = body

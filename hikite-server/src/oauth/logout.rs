@@ -41,5 +41,5 @@ pub(crate) async fn log_out(context: OauthContext, body: Body) -> Response {
 async fn end(context: &OauthContext) -> Result<(), Error> {
     let Some(login) = context.login().await? else { return Ok(()) };
     context.note(AuthEvent { action: "logout", subject: &login.user.subject, ..AuthEvent::default() }).await?;
-    context.identity.end_login(login.secret.expose()).await
+    context.identity.logins().end(login.secret.expose()).await
 }

@@ -61,7 +61,7 @@ pub(crate) async fn log_in(context: OauthContext, body: Body) -> Response {
                 return Err(error);
             }
         };
-        let user = context.identity.user_of(&subject).filter(|user| !user.disabled);
+        let user = context.identity.users().of_subject(&subject).filter(|user| !user.disabled);
         let user = user.ok_or_else(|| Error::new(ErrorKind::Authentication, "This user is not allowed to log in."))?;
         let next = visit.body["next"].as_str().and_then(login::allowed_redirect).unwrap_or("/ui").to_owned();
         context.note(AuthEvent { action: LOG_IN, subject: &user.subject, ..AuthEvent::default() }).await?;
@@ -208,7 +208,7 @@ impl PasskeyRequest {
         let body: Value = serde_json::from_slice(&body).map_err(|_| wrong())?;
         let binding = FormBinding::of(context).await?;
         let token = body["token"].as_str().unwrap_or_default();
-        if binding.is_new() || !context.identity.is_form_token(binding.value(), token).await? {
+        if binding.is_new() || !context.identity.logins().is_form_token(binding.value(), token).await? {
             return Err(stale());
         }
         let none = || Error::new(ErrorKind::NotFound, "Passkeys are not available at this address.");

@@ -32,14 +32,14 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, OauthErr
     if let Some(peer) = context.peer {
         let taken = context.app.attempt_limits.registrations.take(&peer, RATE, context.app.started.elapsed()).0;
         taken.map_err(|wait| {
-            context.identity.count_refused_client(&context.client_room());
+            context.identity.clients().count_refused(&context.client_room());
             Error::new(ErrorKind::RateLimit, "Too many clients were registered from this address.").after(wait)
         })?;
     }
     let metadata = read(context, body).await?;
     let form = client::read(&metadata, true)?;
     let by_post = metadata["token_endpoint_auth_method"].as_str() == Some("client_secret_post");
-    let (client, secret) = context.identity.register_client(form, &context.client_room()).await?;
+    let (client, secret) = context.identity.clients().register(form, &context.client_room()).await?;
     context.note(AuthEvent { action: "client.register", what: &client.id, ..AuthEvent::default() }).await?;
     tracing::info!(client = client.id, name = client.name, "a client registered");
     let method = match (&secret, by_post) {

@@ -20,7 +20,7 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, OauthErr
     let fields = fields.map_err(|bad| OauthError::new("invalid_request", bad.0))?;
     let client = token::client(context, &fields).await?;
     let revoked_token = fields.get("token").ok_or_else(|| OauthError::new("invalid_request", "token is missing."))?;
-    if let Some((subject, grant)) = context.identity.revoke(&client, revoked_token).await? {
+    if let Some((subject, grant)) = context.identity.tokens().revoke(&client, revoked_token).await? {
         let event = AuthEvent { action: "grant.revoke", subject: &subject, what: &client.id, ..AuthEvent::default() };
         context.note(AuthEvent { grant: Some(&grant), ..event }).await?;
     }

@@ -21,7 +21,7 @@ const PASSKEY: &str = "passkey";
 pub(crate) async fn show(context: OauthContext, uri: Uri) -> Response {
     let fields = FormFields::read(uri.query().unwrap_or_default()).unwrap_or_default();
     let token = fields.get("token").unwrap_or_default();
-    match context.identity.is_setup_token(token).await {
+    match context.identity.users().is_setup_token(token).await {
         Ok(true) => show_form(&context, StatusCode::OK, token, None).await,
         Ok(false) => link_expired(&context),
         Err(error) => page::error_page(&context, &error),
@@ -42,7 +42,7 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, Response
     let by_passkey = text("with") == PASSKEY;
     let password = if by_passkey { random_password() } else { Ok(text("password").to_owned()) };
     let password = password.map_err(|error| page::error_page(context, &error))?;
-    let user = match context.identity.set_up(link, &name, &password).await {
+    let user = match context.identity.users().set_up(link, &name, &password).await {
         Ok(user) => user,
         Err(error) if error.kind == ErrorKind::Validation => {
             let message = match context.language {

@@ -38,15 +38,15 @@ async fn answer(context: &OauthContext, body: Body) -> Result<TokenPair, OauthEr
                 verifier: fields.get("code_verifier").ok_or_else(|| missing("code_verifier"))?,
                 target,
             };
-            audit_reuse(context, &client, context.identity.redeem_code(terms, code).await).await
+            audit_reuse(context, &client, context.identity.tokens().redeem_code(terms, code).await).await
         }
         Some("refresh_token") => {
             let token = fields.get("refresh_token").ok_or_else(|| missing("refresh_token"))?;
             let refresh = RefreshRequest { token, scopes, target };
-            audit_reuse(context, &client, context.identity.refresh(terms, &client, refresh).await).await
+            audit_reuse(context, &client, context.identity.tokens().refresh(terms, &client, refresh).await).await
         }
         Some("client_credentials") if client.is_own() => {
-            Ok(context.identity.client_credentials_token(terms, &client, scopes, target).await?)
+            Ok(context.identity.tokens().client_credentials_token(terms, &client, scopes, target).await?)
         }
         Some("client_credentials") => Err(OauthError::new(
             "unauthorized_client",
@@ -84,7 +84,7 @@ pub(super) async fn client(context: &OauthContext, fields: &FormFields) -> Resul
     if secret.is_some() {
         context.app.login_throttle.look(context.peer)?;
     }
-    let proved = context.identity.authenticate_client(&id, secret.as_deref()).await;
+    let proved = context.identity.clients().authenticate(&id, secret.as_deref()).await;
     if matches!(proved, Err(TokenError::Client(_))) && secret.is_some() {
         context.app.login_throttle.note(context.peer)?;
     }

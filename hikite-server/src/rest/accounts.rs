@@ -144,10 +144,10 @@ pub(crate) async fn verify(
     let accounts = accounts(&app)?;
     let work = async {
         if id.starts_with("file:") {
-            return accounts.verify_configured(&id).await;
+            return accounts.credentials().verify_configured(&id).await;
         }
         let account = accounts.account(&caller, &id)?;
-        Ok(accounts.verify(&account).await?.object())
+        Ok(accounts.credentials().verify(&account).await?.object())
     };
     Ok(ok(&audited(&app, (&caller, &origin), ("account.verify", &id), work).await?))
 }
@@ -178,9 +178,9 @@ pub(crate) async fn connect(
     let (subject, name) = (&*caller.subject, name.as_deref());
     let work = async {
         if at_terminal {
-            accounts.begin_terminal_connection(subject, &provider, name).await
+            accounts.connections().begin_in_terminal(subject, &provider, name).await
         } else {
-            accounts.begin(subject, &provider, name).await
+            accounts.connections().begin(subject, &provider, name).await
         }
     };
     let link = app.gateway.auditor().record_admin((&caller, &origin), "account.connect", &provider, work).await?;
@@ -202,7 +202,7 @@ pub(crate) async fn connection(
 ) -> RestResult {
     query::none(&uri)?;
     caller.require(Scopes::CALL)?;
-    Ok(ok(&accounts(&app)?.progress(&caller.subject, &key(path)?).await?))
+    Ok(ok(&accounts(&app)?.connections().progress(&caller.subject, &key(path)?).await?))
 }
 
 pub(crate) async fn providers(
@@ -212,7 +212,7 @@ pub(crate) async fn providers(
 ) -> RestResult {
     query::none(&uri)?;
     caller.require(Scopes::READ)?;
-    Ok(ok(&Providers { providers: accounts(&app)?.provider_objects() }))
+    Ok(ok(&Providers { providers: accounts(&app)?.providers().objects() }))
 }
 
 /// Sets the OAuth app of hikite at a provider; admins only, enforced by the router.
@@ -226,7 +226,7 @@ pub(crate) async fn set_app(
 ) -> RestResult {
     query::none(&uri)?;
     let (name, form) = (key(path)?, body::read(&app, &headers, body).await?);
-    let work = accounts(&app)?.set_app(&name, &form);
+    let work = accounts(&app)?.providers().set_app(&name, &form);
     audited(&app, (&caller, &origin), ("provider.set", &name), work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -239,7 +239,7 @@ pub(crate) async fn remove_app(
 ) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let work = accounts(&app)?.remove_app(&name);
+    let work = accounts(&app)?.providers().remove_app(&name);
     audited(&app, (&caller, &origin), ("provider.remove", &name), work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -16,14 +16,14 @@ use crate::request_context::RequestContext;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    let clients = identity(&app)?.clients().await?;
+    let clients = identity(&app)?.clients().all().await?;
     let clients: Vec<Raw> = clients.iter().map(|client| client.object().raw()).collect();
     Ok(ok(&Object::default().with("clients", Raw::array(&clients)).raw()))
 }
 
 pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    Ok(ok(&identity(&app)?.client_object(&key(path)?).await?))
+    Ok(ok(&identity(&app)?.clients().object(&key(path)?).await?))
 }
 
 pub(crate) async fn create(
@@ -36,7 +36,7 @@ pub(crate) async fn create(
     query::none(&uri)?;
     let form = NewClient::read(&body::read(&app, &headers, body).await?)?;
     let name = form.name.clone();
-    let work = identity(&app)?.add_client(form);
+    let work = identity(&app)?.clients().add(form);
     let (client, secret) = app.gateway.auditor().record_admin((&caller, &origin), "client.create", &name, work).await?;
     let mut object = client.object();
     if let Some(secret) = secret {
@@ -55,7 +55,7 @@ pub(crate) async fn approve(
 ) -> RestResult {
     query::none(&uri)?;
     let id = key(path)?;
-    let work = identity(&app)?.approve_client(&id);
+    let work = identity(&app)?.clients().approve(&id);
     Ok(ok(&app.gateway.auditor().record_admin((&caller, &origin), "client.approve", &id, work).await?))
 }
 
@@ -67,7 +67,7 @@ pub(crate) async fn delete(
 ) -> RestResult {
     query::none(&uri)?;
     let id = key(path)?;
-    let work = identity(&app)?.remove_client(&id);
+    let work = identity(&app)?.clients().remove(&id);
     app.gateway.auditor().record_admin((&caller, &origin), "client.delete", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -40,7 +40,7 @@ pub(crate) async fn end_session(
 
 pub(crate) async fn consents(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    let consents = identity(&app)?.consent_objects().await?;
+    let consents = identity(&app)?.clients().consent_objects().await?;
     Ok(ok(&Object::default().with("consents", Raw::array(&consents)).raw()))
 }
 
@@ -52,14 +52,14 @@ pub(crate) async fn end_consent(
 ) -> RestResult {
     query::none(&uri)?;
     let id = key(path)?;
-    let work = identity(&app)?.end_consent(&id);
+    let work = identity(&app)?.clients().end_consent(&id);
     app.gateway.auditor().record_admin((&caller, &origin), "consent.end", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 pub(crate) async fn logins(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    let logins = identity(&app)?.login_objects().await?;
+    let logins = identity(&app)?.logins().objects().await?;
     Ok(ok(&Object::default().with("logins", Raw::array(&logins)).raw()))
 }
 
@@ -71,7 +71,7 @@ pub(crate) async fn end_login(
 ) -> RestResult {
     query::none(&uri)?;
     let id = key(path)?;
-    let work = identity(&app)?.end_login_by_id(&id);
+    let work = identity(&app)?.logins().end_by_id(&id);
     app.gateway.auditor().record_admin((&caller, &origin), "login.end", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -15,13 +15,13 @@ use crate::request_context::RequestContext;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    let projects = app.gateway.people().project_objects();
+    let projects = app.gateway.people().projects().objects();
     Ok(ok(&Object::default().with("projects", Raw::array(&projects)).raw()))
 }
 
 pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    Ok(ok(&app.gateway.people().project_object(&key(path)?)?))
+    Ok(ok(&app.gateway.people().projects().object(&key(path)?)?))
 }
 
 /// Creates a project from its form and name.

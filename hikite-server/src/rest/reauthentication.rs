@@ -49,11 +49,12 @@ pub(crate) async fn transfer_ownership(
         return Err(error.hint("Log in as the owner.").into());
     }
     let owner = identity
-        .user_of(&caller.subject)
+        .users()
+        .of_subject(&caller.subject)
         .ok_or_else(|| Error::new(ErrorKind::Conflict, "There is no owner yet.").hint("Open the setup link first."))?;
     require_proof(&app, (&owner, login.as_ref()), password.as_deref(), peer).await?;
     let what = audit_name(&app, &name);
-    let work = identity.transfer_ownership(&owner, &name);
+    let work = identity.users().transfer_ownership(&owner, &name);
     let user = app.gateway.auditor().record_admin((&caller, &origin), "owner.handover", &what, work).await?;
     app.gateway.admin().access.refresh_users().await?;
     Ok(ok(&user))
@@ -80,7 +81,7 @@ pub(crate) async fn change_password(
     let identity = identity(&app)?;
     // A user who is bound to a project may use it from that project.
     let is_theirs = |user: &Arc<User>| caller.project.is_none() || caller.project == user.project;
-    let user = identity.user_of(&caller.subject).filter(is_theirs).ok_or_else(|| {
+    let user = identity.users().of_subject(&caller.subject).filter(is_theirs).ok_or_else(|| {
         Error::new(ErrorKind::Authorization, "The caller is not a user.")
             .hint("Log in, or use a token that acts for a user.")
     })?;
@@ -90,7 +91,7 @@ pub(crate) async fn change_password(
     let kept_login = login.as_ref().map(|login| login.secret.expose());
     let what = audit_name(&app, &user.id);
     // Users may always change their own password.
-    let work = identity.change_user(&user.id, &changes, UserAuthority::Owner, kept_login);
+    let work = identity.users().change(&user.id, &changes, UserAuthority::Owner, kept_login);
     app.gateway.auditor().record_admin((&caller, &origin), "user.password", &what, work).await?;
     app.gateway.admin().access.refresh_users().await?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -113,7 +114,7 @@ async fn require_proof(
         return Err(error.hint("Log out and in again, or send your current password."));
     };
     app.login_throttle.look(peer)?;
-    if identity(app)?.log_in(&user.name, password).await?.is_some() {
+    if identity(app)?.logins().log_in(&user.name, password).await?.is_some() {
         return Ok(());
     }
     app.login_throttle.note(peer)?;

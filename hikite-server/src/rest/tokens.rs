@@ -15,7 +15,7 @@ use crate::request_context::RequestContext;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    let tokens = app.gateway.people().token_objects();
+    let tokens = app.gateway.people().tokens().objects();
     Ok(ok(&Object::default().with("tokens", Raw::array(&tokens)).raw()))
 }
 
@@ -30,7 +30,7 @@ pub(crate) async fn create(
     let form = body::read(&app, &headers, body).await?;
     let name = form.text("name").unwrap_or_default();
     let right = app.gateway.people().right_of(&caller, proof.is_person());
-    let work = app.gateway.people().create_token(&form, right);
+    let work = app.gateway.people().tokens().create(&form, right);
     let (token, secret) = app.gateway.auditor().record_admin((&caller, &origin), "token.create", &name, work).await?;
     let token = token.object().unwrap_or_default();
     let location = token.text("id").and_then(|id| location("/v1/tokens/", &id));
@@ -47,7 +47,7 @@ pub(crate) async fn revoke(
 ) -> RestResult {
     query::none(&uri)?;
     let id = key(path)?;
-    let work = app.gateway.people().revoke_token(&id);
+    let work = app.gateway.people().tokens().revoke(&id);
     app.gateway.auditor().record_admin((&caller, &origin), "token.revoke", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

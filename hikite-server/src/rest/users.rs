@@ -18,13 +18,13 @@ use crate::request_context::RequestContext;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    let users = identity(&app)?.user_objects();
+    let users = identity(&app)?.users().objects();
     Ok(ok(&Object::default().with("users", Raw::array(&users)).raw()))
 }
 
 pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    Ok(ok(&identity(&app)?.user_object(&key(path)?)?))
+    Ok(ok(&identity(&app)?.users().object(&key(path)?)?))
 }
 
 pub(crate) async fn create(
@@ -36,9 +36,9 @@ pub(crate) async fn create(
 ) -> RestResult {
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
-    app.gateway.people().check_project_of(&form)?;
+    app.gateway.people().projects().check_project_of(&form)?;
     let name = form.text("name").unwrap_or_default();
-    let work = identity(&app)?.add_user(&form);
+    let work = identity(&app)?.users().add(&form);
     let (user, made) = app.gateway.auditor().record_admin((&caller, &origin), "user.create", &name, work).await?;
     app.gateway.admin().access.refresh_users().await?;
     let mut user = user.object().unwrap_or_default();
@@ -64,15 +64,15 @@ pub(crate) async fn change(
     let identity = identity(&app)?;
     let right = app.gateway.people().right_of(&caller, proof.is_person());
     // Users who change their own password keep their current login.
-    let is_own = identity.user(&name).is_ok_and(|user| user.subject == caller.subject);
+    let is_own = identity.users().get(&name).is_ok_and(|user| user.subject == caller.subject);
     let kept_login = login.as_ref().filter(|_| is_own).map(|login| login.secret.expose());
     let what = audit_name(&app, &name);
     let work = async {
-        if let Ok(user) = identity.user(&name) {
+        if let Ok(user) = identity.users().get(&name) {
             app.gateway.people().check_right(&user.subject, right)?;
         }
-        app.gateway.people().check_project_of(&changes)?;
-        identity.change_user(&name, &changes, right, kept_login).await
+        app.gateway.people().projects().check_project_of(&changes)?;
+        identity.users().change(&name, &changes, right, kept_login).await
     };
     let user = app.gateway.auditor().record_admin((&caller, &origin), "user.change", &what, work).await?;
     app.gateway.admin().access.refresh_users().await?;
@@ -92,7 +92,7 @@ pub(crate) async fn delete(
     let name = key(path)?;
     let right = app.gateway.people().right_of(&caller, proof.is_person());
     let what = audit_name(&app, &name);
-    let work = identity(&app)?.remove_user(&name, successor.as_deref().map(Successor), right);
+    let work = identity(&app)?.users().remove(&name, successor.as_deref().map(Successor), right);
     app.gateway.auditor().record_admin((&caller, &origin), "user.delete", &what, work).await?;
     app.gateway.admin().access.refresh_users().await?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -101,7 +101,7 @@ pub(crate) async fn delete(
 /// Lists removed users of external identity providers, who may not log in again.
 pub(crate) async fn removed(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    let removed = identity(&app)?.removal_objects().await?;
+    let removed = identity(&app)?.users().removal_objects().await?;
     Ok(ok(&Object::default().with("removals", Raw::array(&removed)).raw()))
 }
 
@@ -113,14 +113,14 @@ pub(crate) async fn lift_removal(
 ) -> RestResult {
     query::none(&uri)?;
     let id = key(path)?;
-    let work = identity(&app)?.lift_removal(&id);
+    let work = identity(&app)?.users().lift_removal(&id);
     app.gateway.auditor().record_admin((&caller, &origin), "removal.lift", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// Describes a user for the audit log: by name and id, if known.
 pub(super) fn audit_name(app: &App, named: &str) -> String {
-    match identity(app).and_then(|identity| identity.user(named)) {
+    match identity(app).and_then(|identity| identity.users().get(named)) {
         Ok(user) => format!("{} ({})", user.name, user.id),
         Err(_) => named.to_owned(),
     }

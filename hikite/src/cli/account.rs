@@ -290,13 +290,13 @@ impl AccountVerifyArgs {
 
 impl AccountSession {
     async fn verify(&self, account: &Arc<Account>) -> Result<api::Account> {
-        let work = self.accounts.verify(account);
+        let work = self.accounts.credentials().verify(account);
         let work = self.recorded("account.verify", &account.id, work);
         Ok(progress::with_spinner("checking with the service", Box::pin(work)).await?.object())
     }
 
     async fn verify_configured(&self, id: &str) -> Result<api::Account> {
-        let work = self.recorded("account.verify", id, self.accounts.verify_configured(id));
+        let work = self.recorded("account.verify", id, self.accounts.credentials().verify_configured(id));
         Ok(progress::with_spinner("checking with the service", work).await?)
     }
 

@@ -72,12 +72,12 @@ impl ClientCommand {
             Self::List(list) => list.print(identity).await,
             Self::Add(add) => add.run(session, identity).await,
             Self::Approve(ClientIdArgs { id }) => {
-                session.recorded("client.approve", &id, identity.approve_client(&id)).await?;
+                session.recorded("client.approve", &id, identity.clients().approve(&id)).await?;
                 note(&format!("The client `{id}` is approved."));
                 Ok(())
             }
             Self::Remove(ClientIdArgs { id }) => {
-                session.recorded("client.delete", &id, identity.remove_client(&id)).await?;
+                session.recorded("client.delete", &id, identity.clients().remove(&id)).await?;
                 note(&format!("The client `{id}` is removed."));
                 Ok(())
             }
@@ -87,7 +87,7 @@ impl ClientCommand {
 
 impl ClientListArgs {
     async fn print(&self, identity: &Identity) -> Result<()> {
-        let clients = identity.clients().await?;
+        let clients = identity.clients().all().await?;
         if self.json {
             let objects: Vec<Raw> = clients.iter().map(|client| client.object().raw()).collect();
             print(&Raw::array(&objects).as_str());
@@ -116,7 +116,7 @@ impl ClientAddArgs {
             form.set("scopes", Raw::of(&self.scopes));
         }
         let form = NewClient::read(&form)?;
-        let (client, secret) = session.recorded("client.create", &self.name, identity.add_client(form)).await?;
+        let (client, secret) = session.recorded("client.create", &self.name, identity.clients().add(form)).await?;
         if self.json {
             let mut object = client.object();
             if let Some(secret) = &secret {

@@ -129,17 +129,17 @@ impl ProjectCommand {
             Self::Show(show) => show.print(people)?,
             Self::Create(create) => {
                 let form = create.form.onto(Object::default());
-                let work = people.create_project(&create.name, &form);
+                let work = people.projects().create(&create.name, &form);
                 let project = session.recorded("project.create", &create.name, work).await?;
                 tell(&project, create.json, &create.name, "is created");
             }
             Self::Set(set) => {
-                let work = people.replace_project(&set.name, |form| set.form.onto(set.cleared(form)));
+                let work = people.projects().replace(&set.name, |form| set.form.onto(set.cleared(form)));
                 let project = session.recorded("project.change", &set.name, work).await?;
                 tell(&project, set.json, &set.name, "is changed");
             }
             Self::Delete(delete) => {
-                let work = people.delete_project(&delete.name);
+                let work = people.projects().delete(&delete.name);
                 session.recorded("project.delete", &delete.name, work).await?;
                 note(&format!("The project `{}` and its tokens are removed.", delete.name));
             }
@@ -151,9 +151,9 @@ impl ProjectCommand {
 impl ProjectListArgs {
     fn print(&self, people: &People) {
         if self.json {
-            return print(&Raw::array(&people.project_objects()).as_str());
+            return print(&Raw::array(&people.projects().objects()).as_str());
         }
-        let projects = people.projects();
+        let projects = people.projects().all();
         let rows: Vec<Vec<String>> = projects.iter().map(|project| row(project)).collect();
         if !rows.is_empty() {
             print(&table(&rows));
@@ -164,7 +164,7 @@ impl ProjectListArgs {
 
 impl ProjectShowArgs {
     fn print(&self, people: &People) -> Result<()> {
-        let project = people.project_object(&self.name)?.value();
+        let project = people.projects().object(&self.name)?.value();
         print(&if self.json { project.to_string() } else { format!("{project:#}") });
         Ok(())
     }

@@ -62,14 +62,14 @@ impl ProviderCommand {
 
     async fn execute(self, session: &AccountSession) -> Result<()> {
         match self {
-            Self::List(plain) => list(&session.accounts.provider_objects(), &plain),
+            Self::List(plain) => list(&session.accounts.providers().objects(), &plain),
             Self::Set(set) => {
                 let (name, form) = (&set.named.provider, set.form()?);
-                session.recorded("provider.set", name, session.accounts.set_app(name, &form)).await?;
+                session.recorded("provider.set", name, session.accounts.providers().set_app(name, &form)).await?;
                 note(&format!("Accounts with `{name}` can now be connected: `hikite account connect {name}`"));
             }
             Self::Remove(ProviderNameArgs { provider }) => {
-                let work = session.accounts.remove_app(&provider);
+                let work = session.accounts.providers().remove_app(&provider);
                 session.recorded("provider.remove", &provider, work).await?;
                 note(&format!("The app of `{provider}` is removed."));
             }

@@ -38,7 +38,7 @@ impl StoreSession {
 
     /// Formats a user for the audit log, as name and id.
     pub(super) fn described(identity: &Identity, named: &str) -> String {
-        match identity.user(named) {
+        match identity.users().get(named) {
             Ok(user) => format!("{} ({})", user.name, user.id),
             Err(_) => named.to_owned(),
         }

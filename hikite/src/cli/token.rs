@@ -126,7 +126,7 @@ impl TokenCreateArgs {
         }
         let form = self.form();
         // The user of the terminal acts as the owner.
-        let work = session.people.create_token(&form, UserAuthority::Owner);
+        let work = session.people.tokens().create(&form, UserAuthority::Owner);
         let (token, secret) = session.recorded("token.create", &self.name, work).await?;
         let token = token.object().unwrap_or_default();
         if self.json {
@@ -174,9 +174,9 @@ impl TokenCreateArgs {
 impl TokenListArgs {
     fn print(&self, people: &People) {
         if self.json {
-            return print(&Raw::array(&people.token_objects()).as_str());
+            return print(&Raw::array(&people.tokens().objects()).as_str());
         }
-        let (tokens, shown) = (people.tokens(), people.token_objects());
+        let (tokens, shown) = (people.tokens().all(), people.tokens().objects());
         let rows: Vec<Vec<String>> = tokens.iter().zip(&shown).map(|(token, shown)| row(token, shown)).collect();
         if !rows.is_empty() {
             print(&table(&rows));
@@ -187,7 +187,7 @@ impl TokenListArgs {
 
 impl TokenRevokeArgs {
     async fn run(self, session: &StoreSession) -> Result<()> {
-        session.recorded("token.revoke", &self.id, session.people.revoke_token(&self.id)).await?;
+        session.recorded("token.revoke", &self.id, session.people.tokens().revoke(&self.id)).await?;
         note(&format!("The token `{}` is revoked.", self.id));
         Ok(())
     }

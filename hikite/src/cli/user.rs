@@ -175,7 +175,7 @@ impl UserCommand {
             Self::Handover(handover) => handover.run(session, identity).await,
             Self::Removed(list) => removed(&list, identity).await,
             Self::Lift(UserLiftArgs { name }) => {
-                session.recorded("user.lift", &name, identity.lift_removal(&name)).await?;
+                session.recorded("user.lift", &name, identity.users().lift_removal(&name)).await?;
                 note(&format!("`{name}` can log in again as a new user."));
                 Ok(())
             }
@@ -195,9 +195,9 @@ impl UserAddArgs {
         }
         if let Some(project) = &self.project {
             form.set("project", project.as_str());
-            session.people.check_project_of(&form)?;
+            session.people.projects().check_project_of(&form)?;
         }
-        let (_, made) = session.recorded("user.create", &self.name, identity.add_user(&form)).await?;
+        let (_, made) = session.recorded("user.create", &self.name, identity.users().add(&form)).await?;
         if let Some(password) = made {
             print(password.expose());
             note(&format!("The password of `{}`. It is not shown again.", self.name));
@@ -212,7 +212,7 @@ impl UserProjectArgs {
     async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
         let project = self.project.as_deref().map_or_else(Raw::null, Raw::from);
         let form = Object::default().with("project", project);
-        session.people.check_project_of(&form)?;
+        session.people.projects().check_project_of(&form)?;
         let user = change(session, identity, &self.name, &form).await?;
         print(&user.as_str());
         Ok(())
@@ -222,11 +222,11 @@ impl UserProjectArgs {
 impl UserListArgs {
     fn print(&self, identity: &Identity) {
         if self.json {
-            print(&Raw::array(&identity.user_objects()).as_str());
+            print(&Raw::array(&identity.users().objects()).as_str());
             return;
         }
         let mut rows = vec![["NAME", "ROLE", "ID", "PROJECT", "STATE"].map(str::to_owned).to_vec()];
-        for user in identity.users() {
+        for user in identity.users().all() {
             let state = match (user.disabled, user.permissions.is_some()) {
                 (true, _) => "locked",
                 (false, true) => "masked",
@@ -293,7 +293,7 @@ impl UserMaskArgs {
 /// Changes a user, with the owner as actor.
 async fn change(session: &StoreSession, identity: &Identity, name: &str, form: &Object) -> Result<Raw> {
     let what = StoreSession::described(identity, name);
-    let work = identity.change_user(name, form, UserAuthority::Owner, None);
+    let work = identity.users().change(name, form, UserAuthority::Owner, None);
     Ok(session.recorded("user.change", &what, work).await?)
 }
 
@@ -301,7 +301,7 @@ impl UserRemoveArgs {
     async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
         let (name, what) = (&self.name, StoreSession::described(identity, &self.name));
         let successor = self.successor.as_deref().map(Successor);
-        let work = identity.remove_user(name, successor, UserAuthority::Owner);
+        let work = identity.users().remove(name, successor, UserAuthority::Owner);
         session.recorded("user.delete", &what, work).await?;
         match &self.successor {
             Some(successor) => {
@@ -317,7 +317,7 @@ impl UserHandoverArgs {
     /// Makes another user the owner. On the machine itself there is no login to require: whoever can read the store
     /// acts as the owner, and confirms by typing the name.
     async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
-        let user = identity.user(&self.name)?;
+        let user = identity.users().get(&self.name)?;
         if !self.yes {
             note(&format!(
                 "`{}` becomes the owner, and the current owner becomes an admin. Type the name to continue:",
@@ -327,18 +327,18 @@ impl UserHandoverArgs {
                 bail!("Nothing was changed.\nhint: Type the name of the user, or use `--yes`.");
             }
         }
-        let Some(owner) = identity.owner() else {
+        let Some(owner) = identity.users().owner() else {
             bail!("There is no owner yet.\nhint: Create the link for the owner with `hikite user setup-link`.");
         };
         let what = StoreSession::described(identity, &self.name);
-        session.recorded("user.handover", &what, identity.transfer_ownership(&owner, &self.name)).await?;
+        session.recorded("user.handover", &what, identity.users().transfer_ownership(&owner, &self.name)).await?;
         note(&format!("`{}` is now the owner. The local token acts for them.", user.name));
         Ok(())
     }
 }
 
 async fn removed(list: &UserListArgs, identity: &Identity) -> Result<()> {
-    let removed = identity.removal_objects().await?;
+    let removed = identity.users().removal_objects().await?;
     if list.json {
         print(&Raw::array(&removed).as_str());
         return Ok(());
@@ -353,7 +353,8 @@ async fn removed(list: &UserListArgs, identity: &Identity) -> Result<()> {
 }
 
 async fn setup_link(session: &StoreSession, identity: &Identity) -> Result<()> {
-    let Some(token) = session.recorded("user.setup-link", "owner", identity.make_setup_token(true)).await? else {
+    let Some(token) = session.recorded("user.setup-link", "owner", identity.users().make_setup_token(true)).await?
+    else {
         bail!("There is already an owner.\nhint: Set a new password with `hikite user password NAME`.");
     };
     print(&format!("{}/setup?token={}", session.config.server.url(), token.expose()));

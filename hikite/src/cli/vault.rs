@@ -286,7 +286,7 @@ impl RotateSigningKeyArgs {
         let store = secret_store.store().clone();
         let identity = Identity::new(Arc::new(secret_store));
         let why = if self.lost { RotationReason::Compromised } else { RotationReason::Requested };
-        let work = identity.rotate_keys(why);
+        let work = identity.keys().rotate(why);
         let kid = if is_audited {
             let origin = at_terminal("hikite vault");
             record_admin(&store, (&Caller::owner(), &origin), "signing-key.rotate", "", work).await?

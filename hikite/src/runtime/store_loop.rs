@@ -89,7 +89,7 @@ impl Runtime {
             tracing::warn!(%error, "failed to delete expired data from the store");
         }
         if round.is_multiple_of(KEYS_EVERY) {
-            let tended = identity.maintain_keys().await;
+            let tended = identity.keys().maintain().await;
             if let (Err(error), true) = (&tended, *keys_were_fine) {
                 tracing::warn!(%error, "failed to maintain the signing keys of tokens");
             }

@@ -46,14 +46,14 @@ async fn accounts_where(done: fn(Store) -> BoxFuture<'static, ()>) -> Arc<Accoun
 }
 
 async fn connect(accounts: &AccountStore) -> Result<Arc<Account>, Error> {
-    let link = accounts.begin("alice", "fake", None).await.expect("a link");
+    let link = accounts.connections().begin("alice", "fake", None).await.expect("a link");
     let browser = BrowserSecret::random().expect("random");
     let link = link.url.expose().split_once("?link=").expect("a link").1.to_owned();
-    let url = accounts.redirect_to_provider("fake", &link, &browser).await.expect("left");
+    let url = accounts.connections().redirect_to_provider("fake", &link, &browser).await.expect("left");
     let state = url.expose().split_once("state=").expect("a state").1.split('&').next().unwrap_or_default();
     let returned =
         ConnectionCallback { state: state.to_owned(), code: Some(Secret::hidden("canary-code")), error: None };
-    accounts.handle_callback(returned, Some(&browser), None).await.map(|connected| connected.account)
+    accounts.connections().handle_callback(returned, Some(&browser), None).await.map(|connected| connected.account)
 }
 
 /// Returns the number of sealed secrets, keys and accounts.

@@ -4,7 +4,7 @@ use super::*;
 
 async fn leading_to(identity: &Identity, uri: &str) -> ClientRecord {
     let form = NewClient { redirect_uris: vec![uri.into()], ..client_form() };
-    identity.register_client(form, &room("192.0.2.1")).await.expect("registered").0
+    identity.clients().register(form, &room("192.0.2.1")).await.expect("registered").0
 }
 
 fn status(client: &ClientRecord, uri: &str) -> ClientStatus {
@@ -20,15 +20,15 @@ async fn a_foreign_place_waits_for_an_admin_and_no_other_comes_with_it() {
     for foreign in ["https://app.example/cb", "evil://x/cb"] {
         let client = leading_to(&identity, foreign).await;
         assert_eq!(status(&client, foreign), ClientStatus::Pending, "{foreign}");
-        identity.approve_client(&client.id).await.expect("approved");
-        let client = identity.client(&client.id).await.expect("a store").expect("there");
+        identity.clients().approve(&client.id).await.expect("approved");
+        let client = identity.clients().get(&client.id).await.expect("a store").expect("there");
         assert_eq!(status(&client, foreign), ClientStatus::Approved, "{foreign}");
         assert_eq!(status(&client, "https://other.example/cb"), ClientStatus::Pending);
     }
     let form = NewClient { redirect_uris: vec!["https://app.example/cb".into()], ..client_form() };
-    let (own, _) = identity.add_client(form).await.expect("made by an admin");
+    let (own, _) = identity.clients().add(form).await.expect("made by an admin");
     assert_eq!(status(&own, "https://app.example/cb"), ClientStatus::Approved);
-    assert!(identity.approve_client("hkc_none").await.is_err());
+    assert!(identity.clients().approve("hkc_none").await.is_err());
 }
 
 #[tokio::test]
@@ -36,13 +36,16 @@ async fn a_description_that_changes_its_places_waits_again() {
     let identity = identity_with_owner().await;
     let id = "https://app.example/client.json";
     let described = |uri: &str| ClientRecord::described(id, "App".into(), vec![uri.into()]);
-    identity.save_described_client(described("https://app.example/cb"), &room("192.0.2.1")).await.expect("kept");
-    identity.approve_client(id).await.expect("approved");
+    identity.clients().save_described(described("https://app.example/cb"), &room("192.0.2.1")).await.expect("kept");
+    identity.clients().approve(id).await.expect("approved");
     let same =
-        identity.save_described_client(described("https://app.example/cb"), &room("192.0.2.1")).await.expect("kept");
+        identity.clients().save_described(described("https://app.example/cb"), &room("192.0.2.1")).await.expect("kept");
     assert_eq!(status(&same, "https://app.example/cb"), ClientStatus::Approved, "what was approved stays");
-    let moved =
-        identity.save_described_client(described("https://evil.example/cb"), &room("192.0.2.1")).await.expect("kept");
+    let moved = identity
+        .clients()
+        .save_described(described("https://evil.example/cb"), &room("192.0.2.1"))
+        .await
+        .expect("kept");
     assert_eq!(status(&moved, "https://evil.example/cb"), ClientStatus::Pending);
 }
 
@@ -57,15 +60,15 @@ async fn clients_that_nobody_uses_give_way_and_somebody_can_always_register() {
         while hikite_store::clock::now_ms() == now {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
-        identity.register_client(client_form(), &room(from)).await.expect("somebody can always register").0.id
+        identity.clients().register(client_form(), &room(from)).await.expect("somebody can always register").0.id
     };
-    let is_there = async |id: &str| identity.client(id).await.expect("a store").is_some();
+    let is_there = async |id: &str| identity.clients().get(id).await.expect("a store").is_some();
     let used = register("192.0.2.1").await;
-    identity.mark_client_used(&used).await.expect("noted");
+    identity.clients().mark_used(&used).await.expect("noted");
     let flood = [register("192.0.2.1").await, register("192.0.2.1").await, register("192.0.2.1").await];
     assert!(!is_there(&flood[0]).await && is_there(&flood[1]).await, "one address has its share");
     let described = ClientRecord::described("https://app.example/c.json", "App".into(), vec![REDIRECT.into()]);
-    identity.save_described_client(described.clone(), &room("192.0.2.2")).await.expect("kept");
+    identity.clients().save_described(described.clone(), &room("192.0.2.2")).await.expect("kept");
     let other = register("192.0.2.3").await;
     let last = register("192.0.2.4").await;
     assert!(!is_there(&flood[1]).await && is_there(&flood[2]).await, "whoever has most gives way");
@@ -81,9 +84,9 @@ async fn a_client_with_a_secret_shows_it_and_one_without_shows_none() {
     let identity = identity_with_owner().await;
     let public = registered(&identity).await;
     let form = NewClient { confidential: true, ..client_form() };
-    let (secretive, secret) = identity.register_client(form, &room("192.0.2.1")).await.expect("registered");
+    let (secretive, secret) = identity.clients().register(form, &room("192.0.2.1")).await.expect("registered");
     let secret = secret.expect("a secret");
-    let proves = async |id: &str, shown: Option<&str>| identity.authenticate_client(id, shown).await.is_ok();
+    let proves = async |id: &str, shown: Option<&str>| identity.clients().authenticate(id, shown).await.is_ok();
     assert!(proves(&public.id, None).await);
     assert!(proves(&secretive.id, Some(secret.expose())).await);
     assert!(!proves(&public.id, Some("x")).await);
@@ -100,27 +103,37 @@ async fn a_client_with_a_secret_shows_it_and_one_without_shows_none() {
 async fn a_client_that_comes_for_itself_is_made_by_an_admin_and_may_do_what_it_was_given() {
     let identity = identity_with_owner().await;
     let form = NewClient { own: Some(Scopes::READ), ..client_form() };
-    assert!(identity.add_client(form.clone()).await.is_err(), "it must keep a secret");
+    assert!(identity.clients().add(form.clone()).await.is_err(), "it must keep a secret");
     let form = NewClient { confidential: true, ..form };
-    let (registered, _) = identity.register_client(form.clone(), &room("192.0.2.1")).await.expect("registered");
+    let (registered, _) = identity.clients().register(form.clone(), &room("192.0.2.1")).await.expect("registered");
     assert!(!registered.is_own(), "nobody gives that to themselves");
-    assert!(identity.client_credentials_token(&terms(), &registered, None, ResourceTarget::Unspecified).await.is_err());
-    let (client, _) = identity.add_client(form).await.expect("made");
-    let pair =
-        identity.client_credentials_token(&terms(), &client, None, ResourceTarget::Unspecified).await.expect("a token");
+    assert!(
+        identity
+            .tokens()
+            .client_credentials_token(&terms(), &registered, None, ResourceTarget::Unspecified)
+            .await
+            .is_err()
+    );
+    let (client, _) = identity.clients().add(form).await.expect("made");
+    let pair = identity
+        .tokens()
+        .client_credentials_token(&terms(), &client, None, ResourceTarget::Unspecified)
+        .await
+        .expect("a token");
     assert!(pair.refresh.is_none());
-    let BearerLookup::Known(caller) = identity.bearer(&terms(), pair.access.expose()) else {
+    let BearerLookup::Known(caller) = identity.tokens().bearer(&terms(), pair.access.expose()) else {
         panic!("it is not let in")
     };
     assert_eq!((&*caller.subject, caller.scopes), (format!("client:{}", client.id).as_str(), Scopes::READ));
     assert!(
         identity
+            .tokens()
             .client_credentials_token(&terms(), &client, Some(Scopes::ADMIN), ResourceTarget::Unspecified)
             .await
             .is_err()
     );
-    identity.remove_client(&client.id).await.expect("removed");
-    assert_ne!(identity.bearer(&terms(), pair.access.expose()), BearerLookup::Known(caller));
+    identity.clients().remove(&client.id).await.expect("removed");
+    assert_ne!(identity.tokens().bearer(&terms(), pair.access.expose()), BearerLookup::Known(caller));
 }
 
 #[tokio::test]
@@ -130,10 +143,10 @@ async fn with_a_client_ends_what_it_was_allowed() {
     let gone = pair(&identity, &one, OWNER, Scopes::DEFAULT).await;
     let stays = pair(&identity, &other, OWNER, Scopes::DEFAULT).await;
     let consent = Consent { subject: OWNER, client: &one.id, place: "http://127.0.0.1", project: None };
-    identity.consent(consent, Scopes::DEFAULT).await.expect("kept");
-    identity.remove_client(&one.id).await.expect("removed");
-    assert!(matches!(identity.bearer(&terms(), stays.access.expose()), BearerLookup::Known(_)));
-    assert!(!matches!(identity.bearer(&terms(), gone.access.expose()), BearerLookup::Known(_)));
-    assert_eq!(identity.consented(consent).await.expect("a store"), Scopes::NONE);
-    assert!(identity.remove_client(&one.id).await.is_err());
+    identity.clients().consent(consent, Scopes::DEFAULT).await.expect("kept");
+    identity.clients().remove(&one.id).await.expect("removed");
+    assert!(matches!(identity.tokens().bearer(&terms(), stays.access.expose()), BearerLookup::Known(_)));
+    assert!(!matches!(identity.tokens().bearer(&terms(), gone.access.expose()), BearerLookup::Known(_)));
+    assert_eq!(identity.clients().consented(consent).await.expect("a store"), Scopes::NONE);
+    assert!(identity.clients().remove(&one.id).await.is_err());
 }

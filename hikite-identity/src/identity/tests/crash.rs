@@ -24,8 +24,8 @@ async fn a_crash_tells_no_secret() {
     let client = registered(&identity).await;
     let code = code_for(&identity, &client, OWNER, Scopes::DEFAULT).await;
     let given = pair(&identity, &client, OWNER, Scopes::DEFAULT).await;
-    let user = identity.user_of(OWNER).expect("an owner");
-    let login = identity.begin_login(&user).await.expect("a login");
+    let user = identity.users().of_subject(OWNER).expect("an owner");
+    let login = identity.logins().begin(&user).await.expect("a login");
     let (access, refresh) = (given.access.expose(), given.refresh.as_ref().expect("one").expose());
     let master = MasterKey::random().expect("random");
     let (signing, signing_text) = {
@@ -40,7 +40,7 @@ async fn a_crash_tells_no_secret() {
         crash(&*identity),
         crash(super::code(&code, &client)),
         crash(UnverifiedToken::read(access).expect("a token")),
-        crash(identity.bearer(&terms(), access)),
+        crash(identity.tokens().bearer(&terms(), access)),
         crash(&master),
         crash(KeyRing::new(MasterKey::parse(master.text().expose()).expect("a key"), Vec::new())),
         crash(&signing),

@@ -3,7 +3,7 @@
 use super::*;
 
 async fn refreshed(identity: &Identity, client: &ClientRecord, token: &str, now: u64) -> Result<TokenPair, TokenError> {
-    identity.refresh_at(&terms(), client, wanted(token, None), now).await
+    identity.tokens().refresh_at(&terms(), client, wanted(token, None), now).await
 }
 
 fn wanted(token: &str, scopes: Option<Scopes>) -> RefreshRequest<'_> {
@@ -16,7 +16,7 @@ fn texts(pair: &TokenPair) -> (String, String) {
 }
 
 fn is_in(identity: &Identity, access: &str) -> bool {
-    matches!(identity.bearer(&terms(), access), BearerLookup::Known(_))
+    matches!(identity.tokens().bearer(&terms(), access), BearerLookup::Known(_))
 }
 
 #[tokio::test]
@@ -34,9 +34,9 @@ async fn a_code_is_good_once_for_its_client_its_address_and_its_verifier() {
         CodeExchange { code: "x", ..right },
         CodeExchange { code: &hash(&text), ..right },
     ] {
-        is_denied(&identity.redeem_code(&terms(), wrong).await);
+        is_denied(&identity.tokens().redeem_code(&terms(), wrong).await);
     }
-    let pair = identity.redeem_code(&terms(), right).await.expect("tokens");
+    let pair = identity.tokens().redeem_code(&terms(), right).await.expect("tokens");
     assert!(is_in(&identity, pair.access.expose()));
 }
 
@@ -45,9 +45,10 @@ async fn a_code_that_comes_twice_ends_what_it_gave() {
     let identity = identity_with_owner().await;
     let client = registered(&identity).await;
     let text = code_for(&identity, &client, OWNER, Scopes::DEFAULT).await;
-    let (access, refresh) = texts(&identity.redeem_code(&terms(), code(&text, &client)).await.expect("tokens"));
+    let (access, refresh) =
+        texts(&identity.tokens().redeem_code(&terms(), code(&text, &client)).await.expect("tokens"));
     assert!(is_in(&identity, &access));
-    is_denied(&identity.redeem_code(&terms(), code(&text, &client)).await);
+    is_denied(&identity.tokens().redeem_code(&terms(), code(&text, &client)).await);
     assert!(!is_in(&identity, &access));
     is_denied(&refreshed(&identity, &client, &refresh, now_ms()).await);
 }
@@ -58,7 +59,7 @@ async fn of_many_who_use_one_code_at_once_nobody_keeps_anything() {
     let client = registered(&identity).await;
     let text = code_for(&identity, &client, OWNER, Scopes::DEFAULT).await;
     let (identity_with_owner, by) = (&identity, &terms());
-    let all = join_all((0..8).map(|_| identity_with_owner.redeem_code(by, code(&text, &client)))).await;
+    let all = join_all((0..8).map(|_| identity_with_owner.tokens().redeem_code(by, code(&text, &client)))).await;
     let won: Vec<TokenPair> = all.into_iter().filter_map(Result::ok).collect();
     assert_eq!(won.len(), 1);
     assert!(!is_in(&identity, won[0].access.expose()), "it came more than once");
@@ -127,9 +128,9 @@ async fn a_refresh_token_is_of_its_client_and_of_ours() {
             is_denied(&refreshed(&identity, &client, wrong, now_ms()).await);
         }
     }
-    let narrow = identity.refresh_at(&terms(), &client, wanted(&first, Some(Scopes::ADMIN)), now_ms()).await;
+    let narrow = identity.tokens().refresh_at(&terms(), &client, wanted(&first, Some(Scopes::ADMIN)), now_ms()).await;
     assert!(matches!(narrow, Err(TokenError::Scope(_))), "{narrow:?}");
-    let narrow = identity.refresh_at(&terms(), &client, wanted(&first, Some(Scopes::READ)), now_ms()).await;
+    let narrow = identity.tokens().refresh_at(&terms(), &client, wanted(&first, Some(Scopes::READ)), now_ms()).await;
     let narrow = narrow.expect("a pair");
     assert_eq!(narrow.scopes, Scopes::READ);
     let refresh = narrow.refresh.expect("a token");
@@ -144,10 +145,10 @@ async fn who_revokes_a_token_ends_its_family_and_no_other() {
     for of_refresh in [true, false] {
         let (access, refresh) = texts(&pair(&identity, &client, OWNER, Scopes::DEFAULT).await);
         let token = if of_refresh { &refresh } else { &access };
-        identity.revoke(&other, token).await.expect("nothing done");
-        identity.revoke(&client, "x").await.expect("nothing done");
+        identity.tokens().revoke(&other, token).await.expect("nothing done");
+        identity.tokens().revoke(&client, "x").await.expect("nothing done");
         assert!(is_in(&identity, &access), "another client ends nothing");
-        identity.revoke(&client, token).await.expect("ended");
+        identity.tokens().revoke(&client, token).await.expect("ended");
         assert!(!is_in(&identity, &access));
         is_denied(&refreshed(&identity, &client, &refresh, now_ms()).await);
     }
@@ -157,7 +158,8 @@ async fn who_revokes_a_token_ends_its_family_and_no_other() {
 async fn no_usable_secret_is_stored_in_a_document() {
     let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    let login = identity.begin_login(&identity.user_of(OWNER).expect("the owner")).await.expect("logged in");
+    let login =
+        identity.logins().begin(&identity.users().of_subject(OWNER).expect("the owner")).await.expect("logged in");
     let first = texts(&pair(&identity, &client, OWNER, Scopes::DEFAULT).await);
     let second = texts(&refreshed(&identity, &client, &first.1, now_ms()).await.expect("rotated"));
     let open = code_for(&identity, &client, OWNER, Scopes::DEFAULT).await;

@@ -13,7 +13,7 @@ fn claims(token: &str) -> Value {
 }
 
 fn known(identity: &Identity, token: &str) -> Option<Caller> {
-    match identity.bearer(&terms(), token) {
+    match identity.tokens().bearer(&terms(), token) {
         BearerLookup::Known(caller) => Some(caller),
         _ => None,
     }
@@ -23,8 +23,8 @@ fn known(identity: &Identity, token: &str) -> Option<Caller> {
 async fn a_token_lets_its_user_in_with_what_was_allowed_and_what_the_role_has() {
     let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    identity.add_user(&form(&json!({ "name": "alice" }))).await.expect("made");
-    let of_alice = identity.user("alice").expect("there").subject.to_string();
+    identity.users().add(&form(&json!({ "name": "alice" }))).await.expect("made");
+    let of_alice = identity.users().get("alice").expect("there").subject.to_string();
     assert!(of_alice.starts_with("usr_"), "{of_alice}");
     for (subject, asked, expected) in [
         (OWNER, Scopes::READ, Scopes::READ),
@@ -39,18 +39,20 @@ async fn a_token_lets_its_user_in_with_what_was_allowed_and_what_the_role_has() 
     }
     let alice = pair(&identity, &client, &of_alice, Scopes::ALL).await;
     identity
-        .change_user("alice", &form(&json!({ "role": "admin" })), UserAuthority::Owner, None)
+        .users()
+        .change("alice", &form(&json!({ "role": "admin" })), UserAuthority::Owner, None)
         .await
         .expect("changed");
     let scopes = known(&identity, alice.access.expose()).map(|caller| caller.scopes);
     assert_eq!(scopes, Some(Scopes::ALL), "the role counts as it is now");
     identity
-        .change_user("alice", &form(&json!({ "disabled": true })), UserAuthority::Owner, None)
+        .users()
+        .change("alice", &form(&json!({ "disabled": true })), UserAuthority::Owner, None)
         .await
         .expect("changed");
     assert_eq!(known(&identity, alice.access.expose()), None, "locked out");
-    identity.remove_user("alice", None, UserAuthority::Owner).await.expect("removed");
-    identity.add_user(&form(&json!({ "name": "alice" }))).await.expect("made");
+    identity.users().remove("alice", None, UserAuthority::Owner).await.expect("removed");
+    identity.users().add(&form(&json!({ "name": "alice" }))).await.expect("made");
     assert_eq!(known(&identity, alice.access.expose()), None, "another alice");
 }
 
@@ -59,7 +61,7 @@ async fn only_tokens_that_we_signed_for_ourselves_are_believed() {
     let identity = identity_with_owner().await;
     let client = registered(&identity).await;
     let token = pair(&identity, &client, OWNER, Scopes::DEFAULT).await.access.expose().to_owned();
-    let keys = identity.keys().await.expect("keys");
+    let keys = identity.keys().current().await.expect("keys");
     let good = claims(&token);
     let with = |member: &str, value: Value| {
         let mut claims = good.clone();
@@ -90,7 +92,7 @@ async fn only_tokens_that_we_signed_for_ourselves_are_believed() {
         assert_eq!(known(&identity, &wrong), None, "{wrong}");
     }
     let elsewhere = TokenTerms { audience: "https://h.example/other".into(), ..terms() };
-    assert_eq!(identity.bearer(&elsewhere, &token), BearerLookup::Nobody, "also if it was seen before");
+    assert_eq!(identity.tokens().bearer(&elsewhere, &token), BearerLookup::Nobody, "also if it was seen before");
 }
 
 #[tokio::test]
@@ -99,7 +101,7 @@ async fn a_token_ends_a_minute_after_its_time_also_if_it_was_seen() {
     let client = registered(&identity).await;
     let token = pair(&identity, &client, OWNER, Scopes::DEFAULT).await.access.expose().to_owned();
     let ends = claims(&token)["exp"].as_u64().expect("a time") * 1000;
-    let is_in = |at: u64| matches!(identity.bearer_at(&terms(), &token, at), BearerLookup::Known(_));
+    let is_in = |at: u64| matches!(identity.tokens().bearer_at(&terms(), &token, at), BearerLookup::Known(_));
     for _ in 0..2 {
         assert!(is_in(now_ms()) && is_in(ends + 59_999));
         assert!(!is_in(ends + 60_000));
@@ -113,22 +115,24 @@ async fn another_process_finds_a_grant_and_learns_of_its_end() {
     let other = second_process(&identity).await;
     other.read_store().await.expect("read");
     let pair = pair(&identity, &client, OWNER, Scopes::DEFAULT).await;
-    let BearerLookup::UnknownGrant(grant) = other.bearer(&terms(), pair.access.expose()) else { panic!("it is new") };
-    assert!(other.reload_grant(&grant).await.expect("a store"));
+    let BearerLookup::UnknownGrant(grant) = other.tokens().bearer(&terms(), pair.access.expose()) else {
+        panic!("it is new")
+    };
+    assert!(other.tokens().reload_grant(&grant).await.expect("a store"));
     let caller = known(&other, pair.access.expose()).expect("known");
-    assert_eq!(other.is_alive(&grant), Some(true));
-    identity.revoke(&client, pair.access.expose()).await.expect("ended");
+    assert_eq!(other.tokens().is_alive(&grant), Some(true));
+    identity.tokens().revoke(&client, pair.access.expose()).await.expect("ended");
     other.read_store().await.expect("read");
-    assert_eq!((other.is_alive(&grant), known(&other, pair.access.expose())), (Some(false), None));
-    assert!(!other.reload_grant(&grant).await.expect("a store"));
-    assert_eq!(other.is_alive("tok_1"), None, "{caller:?}");
+    assert_eq!((other.tokens().is_alive(&grant), known(&other, pair.access.expose())), (Some(false), None));
+    assert!(!other.tokens().reload_grant(&grant).await.expect("a store"));
+    assert_eq!(other.tokens().is_alive("tok_1"), None, "{caller:?}");
 }
 
 /// Signs with the current key a token that outlives any of ours.
 async fn long_lived(identity: &Identity, token: &str) -> String {
     let mut claims = claims(token);
     claims["exp"] = (now_ms() / 1000 + 365 * 86_400).into();
-    identity.keys().await.expect("keys").signing.newest().sign(ACCESS, &claims).expect("signed")
+    identity.keys().current().await.expect("keys").signing.newest().sign(ACCESS, &claims).expect("signed")
 }
 
 #[tokio::test]
@@ -137,20 +141,20 @@ async fn what_an_old_key_signed_is_good_until_its_time_is_over() {
     let client = registered(&identity).await;
     let token = pair(&identity, &client, OWNER, Scopes::DEFAULT).await.access.expose().to_owned();
     let forged = long_lived(&identity, &token).await;
-    let before = identity.key_set().await.expect("keys");
-    let kid = identity.rotate_keys(RotationReason::Requested).await.expect("a new key");
-    let set = identity.key_set().await.expect("keys");
+    let before = identity.keys().document().await.expect("keys");
+    let kid = identity.keys().rotate(RotationReason::Requested).await.expect("a new key");
+    let set = identity.keys().document().await.expect("keys");
     assert_eq!((&set["keys"][0]["kid"], &set["keys"][1]), (&json!(kid), &before["keys"][0]));
     assert!(known(&identity, &token).is_some() && known(&identity, &forged).is_some());
     let next = pair(&identity, &client, OWNER, Scopes::DEFAULT).await.access.expose().to_owned();
     assert!(known(&identity, &next).is_some());
     let now = now_ms();
-    identity.maintain_keys_at(now + 24 * 3_600_000).await.expect("tended");
+    identity.keys().maintain_at(now + 24 * 3_600_000).await.expect("tended");
     assert!(known(&identity, &forged).is_some(), "no token of a day is cut short");
-    identity.maintain_keys_at(now + 26 * 3_600_000).await.expect("tended");
+    identity.keys().maintain_at(now + 26 * 3_600_000).await.expect("tended");
     assert_eq!((known(&identity, &forged), known(&identity, &token)), (None, None), "the key is dropped");
     assert!(known(&identity, &next).is_some());
-    assert_eq!(identity.key_set().await.expect("keys")["keys"].as_array().map(Vec::len), Some(1));
+    assert_eq!(identity.keys().document().await.expect("keys")["keys"].as_array().map(Vec::len), Some(1));
 }
 
 #[tokio::test]
@@ -159,22 +163,22 @@ async fn a_key_that_is_old_is_followed_by_one_new_key_in_all_processes() {
     let client = registered(&identity).await;
     let other = second_process(&identity).await;
     let later = now_ms() + 91 * 86_400_000;
-    let (one, two) = tokio::join!(identity.maintain_keys_at(later), other.maintain_keys_at(later));
+    let (one, two) = tokio::join!(identity.keys().maintain_at(later), other.keys().maintain_at(later));
     assert!(one.is_ok() && two.is_ok());
-    other.maintain_keys_at(later).await.expect("tended");
-    identity.maintain_keys_at(later).await.expect("tended");
-    let set = identity.key_set().await.expect("keys");
-    assert_eq!(set, other.key_set().await.expect("keys"));
+    other.keys().maintain_at(later).await.expect("tended");
+    identity.keys().maintain_at(later).await.expect("tended");
+    let set = identity.keys().document().await.expect("keys");
+    assert_eq!(set, other.keys().document().await.expect("keys"));
     assert_eq!(set["keys"].as_array().map(Vec::len), Some(2), "one of them made it");
 
-    let kid = identity.rotate_keys(RotationReason::Requested).await.expect("a new key");
+    let kid = identity.keys().rotate(RotationReason::Requested).await.expect("a new key");
     let token = pair(&identity, &client, OWNER, Scopes::DEFAULT).await.access.expose().to_owned();
-    assert_eq!(other.bearer(&terms(), &token), BearerLookup::UnknownKey, "{kid} is new to the other");
-    other.reload_keys().await.expect("looked");
+    assert_eq!(other.tokens().bearer(&terms(), &token), BearerLookup::UnknownKey, "{kid} is new to the other");
+    other.keys().reload().await.expect("looked");
     other.read_store().await.expect("read");
     assert!(known(&other, &token).is_some());
     let stranger = SigningKey::random().expect("random").sign(ACCESS, &claims(&token)).expect("signed");
-    other.reload_keys().await.expect("not looked again so soon");
+    other.keys().reload().await.expect("not looked again so soon");
     assert_eq!(known(&other, &stranger), None);
 }
 
@@ -184,10 +188,11 @@ async fn what_a_lost_key_signed_opens_nothing_any_more() {
     let client = registered(&identity).await;
     let given = pair(&identity, &client, OWNER, Scopes::DEFAULT).await;
     assert!(known(&identity, given.access.expose()).is_some(), "it was seen");
-    identity.rotate_keys(RotationReason::Compromised).await.expect("a new key");
+    identity.keys().rotate(RotationReason::Compromised).await.expect("a new key");
     assert_eq!(known(&identity, given.access.expose()), None);
     let refresh = given.refresh.expect("a refresh token");
     let next = identity
+        .tokens()
         .refresh(
             &terms(),
             &client,

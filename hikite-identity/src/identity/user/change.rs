@@ -13,7 +13,7 @@ use hikite_vault::PasswordHash;
 
 use super::reader::{OptionalChange, UserReader};
 use super::{ID, Role, User, UserAuthority, only_the_owner};
-use crate::identity::{CHALLENGE, CODE, CONNECTION, Identity, hash, removal, secret};
+use crate::identity::{CHALLENGE, CODE, CONNECTION, UserRegistry, hash, removal, secret};
 
 /// The user who inherits the accounts of a removed user.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +30,9 @@ struct UserChanges {
     remove_passkeys: bool,
 }
 
-impl Identity {
+impl UserRegistry<'_> {
     /// Creates a user. Without a password in the request one is generated and returned this once.
-    pub async fn add_user(&self, form: &Object) -> Result<(Raw, Option<Secret>), Error> {
+    pub async fn add(self, form: &Object) -> Result<(Raw, Option<Secret>), Error> {
         let mut reader = UserReader::new(form);
         let name = reader.name();
         let role = reader.role().unwrap_or(Role::Member);
@@ -52,54 +52,54 @@ impl Identity {
             id,
             name: name.as_str().into(),
             role,
-            password: Some(self.hashed(&password).await?),
+            password: Some(self.0.logins().hashed(&password).await?),
             permissions,
             disabled,
             project,
             created_at: now_ms(),
             version: 1,
         };
-        if !self.store.users().put(&user.row(), None).await? {
+        if !self.0.store.users().put(&user.row(), None).await? {
             return Err(taken(&name));
         }
         let object = user.object().raw();
-        self.update_snapshot(|snapshot| snapshot.put_user(Arc::new(user))).await;
+        self.0.update_snapshot(|snapshot| snapshot.put_user(Arc::new(user))).await;
         Ok((object, made))
     }
 
     /// Changes the given members; null clears `permissions` and `project`. A new password ends all grants and all
     /// logins but that of the given cookie; `removePasskeys` removes the passkeys as well.
-    pub async fn change_user(
-        &self,
+    pub async fn change(
+        self,
         named: &str,
         form: &Object,
         right: UserAuthority,
         kept_login: Option<&str>,
     ) -> Result<Raw, Error> {
-        let user = self.stored_user(named).await?;
+        let user = self.stored(named).await?;
         if user.role == Role::Owner && right != UserAuthority::Owner {
             return Err(only_the_owner());
         }
         let changes = self.read_changes(&user, form).await?;
         let user = loop {
-            let before = self.stored_user(&user.id).await?;
+            let before = self.stored(&user.id).await?;
             let next = changes.over(before.clone());
-            if self.store.users().change(&[(next.row(), before.name.to_string())]).await? {
+            if self.0.store.users().change(&[(next.row(), before.name.to_string())]).await? {
                 break Arc::new(User { version: next.version + 1, ..next });
             }
-            let row = if next.name == before.name { None } else { self.store.users().get(&next.name).await? };
+            let row = if next.name == before.name { None } else { self.0.store.users().get(&next.name).await? };
             if row.is_some_and(|row| row.id != *next.id) {
                 return Err(taken(&next.name));
             }
-            self.store.users().adopt().await?;
+            self.0.store.users().adopt().await?;
         };
         self.revoke_after_change(&user, &changes, kept_login).await?;
         let object = user.object().raw();
-        self.update_snapshot(|snapshot| snapshot.put_user(user)).await;
+        self.0.update_snapshot(|snapshot| snapshot.put_user(user)).await;
         Ok(object)
     }
 
-    async fn read_changes(&self, user: &User, form: &Object) -> Result<UserChanges, Error> {
+    async fn read_changes(self, user: &User, form: &Object) -> Result<UserChanges, Error> {
         let mut reader = UserReader::new(form);
         let (name, role, mask) = (reader.new_name(), reader.role(), reader.mask());
         let (disabled, password) = (reader.flag("disabled"), reader.password());
@@ -115,13 +115,13 @@ impl Identity {
         }
         reader.finish()?;
         let password = match &password {
-            Some(password) => Some(self.hashed(password).await?),
+            Some(password) => Some(self.0.logins().hashed(password).await?),
             None => None,
         };
         Ok(UserChanges { name, role, mask, disabled, project, password, remove_passkeys })
     }
 
-    async fn revoke_after_change(&self, user: &User, changes: &UserChanges, kept: Option<&str>) -> Result<(), Error> {
+    async fn revoke_after_change(self, user: &User, changes: &UserChanges, kept: Option<&str>) -> Result<(), Error> {
         let kept = kept.map(hash);
         let mut kinds = Vec::new();
         if changes.password.is_some() {
@@ -138,22 +138,22 @@ impl Identity {
         if kinds.is_empty() {
             return Ok(());
         }
-        self.store.users().remove_access(&kinds, &user.subject, kept.as_deref()).await?;
+        self.0.store.users().remove_access(&kinds, &user.subject, kept.as_deref()).await?;
         if kinds.contains(&AccessKind::Grant) {
-            self.update_snapshot(|snapshot| snapshot.remove_grants_of(&user.subject)).await;
+            self.0.update_snapshot(|snapshot| snapshot.remove_grants_of(&user.subject)).await;
         }
         Ok(())
     }
 
     /// Transfers the ownership; the previous owner becomes an admin. Fails if `from` is no longer the owner.
-    pub async fn transfer_ownership(&self, from: &User, named: &str) -> Result<Raw, Error> {
+    pub async fn transfer_ownership(self, from: &User, named: &str) -> Result<Raw, Error> {
         loop {
-            let new_owner = self.stored_user(named).await?;
+            let new_owner = self.stored(named).await?;
             if new_owner.disabled {
                 let error = Error::new(ErrorKind::Conflict, format!("`{}` is locked.", new_owner.name));
                 return Err(error.hint("Unlock the user first."));
             }
-            self.read_store().await?;
+            self.0.read_store().await?;
             let Some(owner) = self.owner().filter(|owner| owner.id == from.id) else {
                 let error = Error::new(ErrorKind::Conflict, format!("`{}` is not the owner.", from.name));
                 return Err(error.hint("Run `hikite user list` to see who is."));
@@ -165,10 +165,10 @@ impl Identity {
             // The owner is not restricted to a project.
             let new_owner = User { role: Role::Owner, project: None, ..new_owner };
             let changes = [owner.row(), new_owner.row()].map(|row| (row.clone(), row.name));
-            let done = self.store.users().change(&changes).await?;
-            self.read_store().await?;
+            let done = self.0.store.users().change(&changes).await?;
+            self.0.read_store().await?;
             if done {
-                return self.user_object(&new_owner.id);
+                return self.object(&new_owner.id);
             }
         }
     }
@@ -176,14 +176,14 @@ impl Identity {
     /// Removes a user with everything that belongs to them: tokens, logins, consents, grants, passkeys, and accounts
     /// with their secrets, unless a successor inherits the accounts. A federated user cannot log in again until the
     /// removal is lifted.
-    pub async fn remove_user(
-        &self,
+    pub async fn remove(
+        self,
         named: &str,
         successor: Option<Successor<'_>>,
         right: UserAuthority,
     ) -> Result<(), Error> {
         loop {
-            let user = self.stored_user(named).await?;
+            let user = self.stored(named).await?;
             if user.role == Role::Owner {
                 let error = Error::new(ErrorKind::Conflict, "The owner cannot be removed.");
                 return Err(error.hint("Hand over ownership first: `hikite user handover NAME`."));
@@ -194,16 +194,16 @@ impl Identity {
             };
             let remembered = removal::of(&user);
             let successor = successor.as_ref().map(User::row);
-            if self.store.users().remove(&user.row(), successor.as_ref(), remembered.as_ref()).await? {
-                self.update_snapshot(|snapshot| snapshot.remove_user(&user.subject)).await;
+            if self.0.store.users().remove(&user.row(), successor.as_ref(), remembered.as_ref()).await? {
+                self.0.update_snapshot(|snapshot| snapshot.remove_user(&user.subject)).await;
                 return Ok(());
             }
-            self.store.users().adopt().await?;
+            self.0.store.users().adopt().await?;
         }
     }
 
-    async fn successor(&self, named: &str, of: &User, right: UserAuthority) -> Result<User, Error> {
-        let successor = self.stored_user(named).await?;
+    async fn successor(self, named: &str, of: &User, right: UserAuthority) -> Result<User, Error> {
+        let successor = self.stored(named).await?;
         if successor.id == of.id {
             return Err(
                 Error::new(ErrorKind::Validation, "A user cannot be their own successor.").hint("Choose another user.")

@@ -80,13 +80,13 @@ async fn process(url: &str, key: &str, provider: &MockProvider) -> Arc<AccountSt
 }
 
 async fn connect(accounts: &AccountStore, provider: &MockProvider) {
-    let link = accounts.begin("owner", NAME, None).await.expect("a link");
+    let link = accounts.connections().begin("owner", NAME, None).await.expect("a link");
     let secret = link.url.expose().split_once("link=").expect("a link").1;
     let browser = BrowserSecret::random().expect("random");
-    let away = accounts.redirect_to_provider(NAME, secret, &browser).await.expect("away");
+    let away = accounts.connections().redirect_to_provider(NAME, secret, &browser).await.expect("away");
     let (code, state) = provider.consent(away.expose());
     let returned = ConnectionCallback { state, code: Some(Secret::hidden(code)), error: None };
-    accounts.handle_callback(returned, Some(&browser), None).await.expect("connected");
+    accounts.connections().handle_callback(returned, Some(&browser), None).await.expect("connected");
 }
 
 #[tokio::test(flavor = "multi_thread")]
