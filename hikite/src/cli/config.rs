@@ -28,7 +28,7 @@ impl ConfigCommand {
             Self::Check => check(common)?,
             Self::Show => print(&format!("{:#}", config::show(&common.load()?))),
             Self::Schema => print(&format!("{:#}", config::schema())),
-            Self::Import(import) => return import.run(common).await,
+            Self::Import(import) => return Box::pin(import.run(common)).await,
         }
         Ok(ExitCode::SUCCESS)
     }
