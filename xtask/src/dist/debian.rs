@@ -77,12 +77,11 @@ fn kilobytes(folder: &Path) -> Result<u64> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let metadata = entry.metadata()?;
-        let is_control = entry.file_name() == "DEBIAN";
-        sum += match metadata.is_dir() {
-            true if is_control => 0,
-            true => 1 + kilobytes(&entry.path())?,
-            false => metadata.len().div_ceil(1024),
-        };
+        if metadata.is_file() {
+            sum += metadata.len().div_ceil(1024);
+        } else if entry.file_name() != "DEBIAN" {
+            sum += 1 + kilobytes(&entry.path())?;
+        }
     }
     Ok(sum)
 }

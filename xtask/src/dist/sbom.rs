@@ -1,4 +1,4 @@
-//! The software bill of materials in CycloneDX 1.5: every linked crate with version, licence, checksum and dependencies.
+//! The software bill of materials in `CycloneDX` 1.5: every linked crate with version, licence, checksum and dependencies.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -54,8 +54,8 @@ fn reference(name: &str, version: &str) -> String {
 /// Returns a UUID (version 8) that is the same for the same content.
 fn serial_number(content: &str) -> String {
     let mut bytes: [u8; 16] = std::array::from_fn(|index| Sha256::digest(content)[index]);
-    bytes[6] = bytes[6] & 0x0f | 0x80;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
+    bytes[6] = (bytes[6] & 0x0f) | 0x80;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
     let hex = bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
     format!("urn:uuid:{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }

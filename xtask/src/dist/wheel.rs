@@ -1,5 +1,6 @@
 //! The wheel (PEP 427): the program as a script, no Python code. `pip`, `pipx` and `uv` install it like a Python command.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -23,7 +24,7 @@ pub(super) fn make(root: &Path, product: &Product, program: &Program, documents:
             DocumentKind::Notes => format!("{data}/data/share/doc/{name}"),
         };
         if document.kind == DocumentKind::Licence {
-            licences += &format!("License-File: {}\n", document.name);
+            writeln!(licences, "License-File: {}", document.name)?;
         }
         stage.write(&format!("{folder}/{}", document.name), &document.text, PLAIN)?;
     }
