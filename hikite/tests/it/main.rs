@@ -35,6 +35,7 @@ mod identity;
 mod lifecycle;
 mod lists;
 mod log;
+mod loopback;
 mod many;
 mod measure;
 mod metrics;
