@@ -38,6 +38,7 @@ mod invalid_entry;
 mod lifecycle;
 mod lists;
 mod log;
+mod loopback;
 mod many;
 mod measure;
 mod metrics;
