@@ -64,9 +64,9 @@ mod view_cache;
 mod viewer;
 
 pub use accounts::{
-    Account, AccountProvider, AccountSettings, AccountStatus, AccountStore, BrowserSecret, ConnectedAccount,
-    ConnectionCallback, ConnectionLink, DEFAULT as DEFAULT_ACCOUNT, OAuthApp, PendingConnection, RefreshTiming,
-    TokenAuth, selection::with_account,
+    Account, AccountConnections, AccountCredentials, AccountProvider, AccountSettings, AccountStatus, AccountStore,
+    BrowserSecret, ConnectedAccount, ConnectionCallback, ConnectionLink, DEFAULT as DEFAULT_ACCOUNT, OAuthApp,
+    PendingConnection, ProviderRegistry, RefreshTiming, TokenAuth, selection::with_account,
 };
 pub use admin::{
     AccessAdmin, Admin, ModuleAdmin, PinAdmin, PinFilter, PinState, PinnedTool as WaitingPin, Previews, Status,

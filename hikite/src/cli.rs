@@ -228,7 +228,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
         CliCommand::Enable(switch) => block_on(switch.run(&common, true)),
         CliCommand::Disable(switch) => block_on(switch.run(&common, false)),
         CliCommand::Restart(restart) => block_on(restart.run(&common)),
-        CliCommand::Server(server) => block_on(server.run(&common)),
+        CliCommand::Server(command) => block_on(command.run(&common)),
         CliCommand::Catalog(catalog) => block_on(catalog.run(&common)),
         CliCommand::Tools(tools) => block_on(tools.run(&common)),
         CliCommand::Call(call) => block_on(call.run(&common)),

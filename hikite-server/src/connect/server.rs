@@ -127,7 +127,7 @@ async fn visitor(app: &App, headers: &HeaderMap) -> Result<LoginVisitor, Error> 
     }
     Ok(match settings.auth {
         Auth::None => LoginVisitor::Admin(app.gateway.people().owner()),
-        _ => LoginVisitor::MustProve,
+        Auth::Token(_) => LoginVisitor::MustProve,
     })
 }
 

@@ -90,9 +90,9 @@ pub(super) async fn revoke_token_of(client: &McpClient, entry: Option<&Value>, c
 /// Revokes a token if it has the name that `hikite connect` gives.
 async fn revoke(session: &StoreSession, client: &McpClient, secret: &str) -> Result<()> {
     let id = session.people.bearer(secret).and_then(|caller| caller.token);
-    let token = session.people.tokens().into_iter().find(|token| Some(&token.id) == id.as_ref());
+    let token = session.people.tokens().all().into_iter().find(|token| Some(&token.id) == id.as_ref());
     if let Some(token) = token.filter(|token| token.name == client.name) {
-        session.recorded("token.revoke", &token.id, session.people.revoke_token(&token.id)).await?;
+        session.recorded("token.revoke", &token.id, session.people.tokens().revoke(&token.id)).await?;
         note(&format!("The token `{}` is revoked.", token.id));
     }
     Ok(())
@@ -182,7 +182,7 @@ impl PlannedEntry {
         let token = match (&self.target, session) {
             (EntryTarget::Url { token: true, .. }, Some(session)) => {
                 let form = Object::default().with("name", client.name).with("user", OWNER);
-                let work = session.people.create_token(&form, UserAuthority::Owner);
+                let work = session.people.tokens().create(&form, UserAuthority::Owner);
                 Some(session.recorded("token.create", client.name, work).await?.1)
             }
             _ => None,

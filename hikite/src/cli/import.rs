@@ -205,7 +205,6 @@ fn plans(taken: Vec<(&'static McpClient, Vec<Vec<String>>)>, config: &config::Co
 
 /// Describes the clients on this machine whose servers could be imported; `None` if there are none. For a first start
 /// without a config.
-#[expect(dead_code, reason = "called by `hikite serve` once its first start is written")]
 pub(crate) fn found_here() -> Option<String> {
     let mut lines = Vec::new();
     for source in installed(None, false).ok()? {

@@ -38,7 +38,7 @@ pub(super) fn from_arguments(args: &AddArgs, name: String) -> Result<NewServer> 
             if !args.header.is_empty() {
                 bail!("`--header` is for remote servers; a program gets `--env`.");
             }
-            program(command, rest.to_vec(), environment(args, &args.env)?)
+            program(command, rest, environment(args, &args.env)?)
         }
         (Some(_), Some(_)) => bail!("A server is either a program or an address, not both."),
         (None, None) => bail!(
@@ -69,7 +69,7 @@ pub(super) fn from_catalog(args: &AddArgs, server: &CatalogServer) -> Result<New
     Ok(NewServer { name, entry, notes: vec![note] })
 }
 
-fn program(command: &str, arguments: Vec<String>, env: Map<String, Value>) -> Value {
+fn program(command: &str, arguments: &[String], env: Map<String, Value>) -> Value {
     let mut entry = json!({ "command": command });
     if !arguments.is_empty() {
         entry["args"] = json!(arguments);
@@ -146,7 +146,7 @@ fn of_package(inputs: &mut FieldValues<'_>, package: &CatalogPackage) -> Result<
     arguments.extend(inputs.args.command.iter().cloned());
     let (command, arguments) = package.command_line(runtime_arguments, env.keys(), arguments)?;
     let line = std::iter::once(command).chain(arguments.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
-    Ok((program(command, arguments.clone(), env), format!("It runs `{line}`.")))
+    Ok((program(command, &arguments, env), format!("It runs `{line}`.")))
 }
 
 fn of_remote(inputs: &mut FieldValues<'_>, offered: &CatalogRemote) -> Result<(Value, String)> {

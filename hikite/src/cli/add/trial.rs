@@ -48,7 +48,7 @@ async fn outcome(runtime: &Runtime, name: &str) -> Result<Trial> {
             let reason = state.trouble().unwrap_or_else(|| "it did not return its tools in time".into());
             let stderr = runtime.stderr_of(name);
             let last =
-                stderr.iter().rev().take(STDERR_LINES).rev().map(|line| format!("\n  {line}")).collect::<String>();
+                stderr.iter().rev().take(STDERR_LINES).rev().fold(String::new(), |last, line| last + "\n  " + line);
             Err(anyhow!(
                 "`{name}` was not added: {reason}{last}\nhint: Correct it, or add it anyway with `--no-check`."
             ))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hikite_config::{AuthSection, Config};
 
-use crate::cli::{GlobalArgs, note};
+use crate::cli::{GlobalArgs, import, note};
 use crate::instance::Instance;
 use crate::report::CatalogCounts;
 use crate::{log, progress};
@@ -16,7 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Shows how the servers start, on a terminal, and then the addresses and the next step.
 pub(super) async fn show(common: &GlobalArgs, config: &Config, running: &Instance, setup_link: Option<&str>) {
     let gateway = &running.runtime.gateway;
-    let mut next = NextSteps { config, setup_link, command: command(common), counts: None };
+    let importable = config.file.is_none().then(import::found_here).flatten();
+    let mut next = NextSteps { config, setup_link, command: command(common), importable, counts: None };
     if !log::is_calm() {
         return note(&next.text());
     }
@@ -39,6 +40,8 @@ struct NextSteps<'a> {
     config: &'a Config,
     setup_link: Option<&'a str>,
     command: String,
+    /// Servers of other clients, if there is no config yet.
+    importable: Option<String>,
     /// The log has the counts where there is no terminal.
     counts: Option<CatalogCounts>,
 }
@@ -72,6 +75,7 @@ impl NextSteps<'_> {
             line("Stop", "Ctrl+C. With `--log info`, each call is logged.".into());
         }
         lines.push(String::new());
+        lines.extend(self.importable.iter().map(|found| format!("{found}\n")));
         lines.join("\n")
     }
 }
@@ -85,8 +89,13 @@ mod tests {
         let config = Config::load(Some(Path::new("/dev/null")), &|_| None).expect("defaults");
         let counts = CatalogCounts { modules: 9, usable: 1, unconnected: 7, tools: 14 };
         let link = "http://127.0.0.1:7300/setup?token=x";
-        let next =
-            NextSteps { config: &config, setup_link: Some(link), command: "hikite".into(), counts: Some(counts) };
+        let next = NextSteps {
+            config: &config,
+            setup_link: Some(link),
+            command: "hikite".into(),
+            importable: None,
+            counts: Some(counts),
+        };
         insta::assert_snapshot!(next.text().replace(env!("CARGO_PKG_VERSION"), "VERSION"), @r"
 
         hikite VERSION is running

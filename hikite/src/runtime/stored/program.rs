@@ -76,17 +76,17 @@ impl Runtime {
         saved.server.is_some() || saved.unapproved.as_ref().is_some_and(waits)
     }
 
-    /// Separates a program that is not approved on this machine, and logs how to approve it.
-    pub(super) fn approved(&self, server: ServerConfig) -> Result<ServerConfig, ServerConfig> {
-        if !is_program(&server) || self.approvals.allows(&server.name, &server.definition_hash) {
-            return Ok(server);
+    /// Returns `true` unless the server is a program that is not approved on this machine; logs how to approve it.
+    pub(super) fn is_approved(&self, server: &ServerConfig) -> bool {
+        if !is_program(server) || self.approvals.allows(&server.name, &server.definition_hash) {
+            return true;
         }
         tracing::warn!(
             "the program `{}` from the store is not approved on this machine: run `hikite server approve {}`",
             server.name,
             code_of(&server.definition_hash)
         );
-        Err(server)
+        false
     }
 }
 

@@ -98,10 +98,11 @@ impl Runtime {
         let opened = opened.inspect_err(|error| {
             tracing::error!(module = name, %error, "a server in the store cannot be used");
         });
-        match opened.ok().map(|server| self.approved(server)) {
-            Some(Ok(server)) => StoredUpstream { entry, server: Some(server), unapproved: None },
-            Some(Err(unapproved)) => StoredUpstream { entry, server: None, unapproved: Some(unapproved) },
-            None => StoredUpstream { entry, server: None, unapproved: None },
+        match opened.ok() {
+            Some(server) if self.is_approved(&server) => {
+                StoredUpstream { entry, server: Some(server), unapproved: None }
+            }
+            unapproved => StoredUpstream { entry, server: None, unapproved },
         }
     }
 }

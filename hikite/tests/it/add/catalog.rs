@@ -27,6 +27,7 @@ fn server() -> Value {
     })
 }
 
+#[expect(clippy::disallowed_methods, reason = "the task is awaited by the test")]
 /// Starts a registry, and returns its address and the number of requests it got.
 async fn registry() -> (String, Arc<AtomicUsize>, tokio::task::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -23,7 +23,7 @@ async fn a_program_of_the_store_starts_only_on_a_machine_where_it_is_approved() 
     let gateway = gateway.restart(json!({})).await;
     gateway.wait_for_stderr("the program `fx` from the store is not approved on this machine").await;
     assert_eq!(calls(&gateway, "fx").await, 404);
-    assert!(gateway.descendants().iter().all(|process| process.is_guard()), "nothing was started");
+    assert!(gateway.descendants().iter().all(hikite_testkit::gateway::ProcessEntry::is_guard), "nothing was started");
     let listed = done(&folder, &["server", "list", "--json"]).await;
     let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");
     let code = listed[0]["code"].as_str().expect("a code").to_owned();
