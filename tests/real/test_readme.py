@@ -25,7 +25,6 @@ PAGES = ["README.md", "docs/tutorial.md"]
 # Commands that a test cannot run, by their exact text.
 NOT_RUN = {
     "cargo install --locked --path hikite": "builds the program under test once more, which takes minutes",
-    "claude mcp add --transport http hikite http://127.0.0.1:7300/mcp": "the client is not part of the test setup",
     'claude mcp add --transport http hikite http://127.0.0.1:7300/mcp --header "Authorization: Bearer $TOKEN"': (
         "the client is not part of the test setup"
     ),
