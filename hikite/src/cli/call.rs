@@ -70,6 +70,8 @@ impl CallArgs {
         let mut config = common.load()?;
         // The whole result is printed; a stored result would be lost with this process.
         (config.limits.compact_bytes, config.limits.results) = (usize::MAX, 0);
+        // The server starts for this call, and its first start may download it.
+        config.limits.first_list = config.limits.first_list.max(config.limits.start_timeout);
         let runtime = Runtime::start(&config, program()?).await?;
         let params = Object::default().with("name", self.tool.as_str()).with("arguments", arguments);
         let params = with_account(params, self.account.as_deref());

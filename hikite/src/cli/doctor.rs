@@ -99,8 +99,7 @@ fn config_findings(config: &Config) -> Vec<DoctorFinding> {
     let file = config.file.as_deref().map_or_else(|| "no file, defaults".into(), |file| file.display().to_string());
     let text = format!("{file}: {} servers, {} categories", config.servers.len(), config.categories.len());
     let hint = config.servers.is_empty().then(|| {
-        "Add one with `hikite add`, or take over those of your clients with `hikite import --write`."
-            .to_owned()
+        "Add one with `hikite add`, or take over those of your clients with `hikite import --write`.".to_owned()
     });
     let level = if hint.is_some() { FindingLevel::Warning } else { FindingLevel::Good };
     let first = DoctorFinding { what: "config".into(), level, text, hint };

@@ -2,6 +2,7 @@
 //! machine.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use super::server_session;
 use super::store_session::table;
 use super::{GlobalArgs, note, print};
-use crate::runtime::{StoredServer, TerminalServers};
+use crate::runtime::{Runtime, StoredServer, TerminalServers};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServerCommand {
@@ -49,10 +50,13 @@ impl ServerCommand {
         let config = common.load()?;
         let runtime = server_session::start(&config, None).await?;
         let outcome = match self {
-            Self::List(list) => {
-                list.print(&config, &TerminalServers(&runtime).list());
-                Ok(())
-            }
+            Self::List(list) => match switched_off(&runtime).await {
+                Ok(off) => {
+                    list.print(lines(&config, &TerminalServers(&runtime).list(), &off));
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
             Self::Approve(approve) => match TerminalServers(&runtime).approve(&approve.code).await {
                 Ok(approved) => approve.tell(&approved),
                 Err(error) => Err(error),
@@ -64,8 +68,7 @@ impl ServerCommand {
 }
 
 impl ServerListArgs {
-    fn print(&self, config: &Config, stored: &[StoredServer]) {
-        let lines = lines(config, stored);
+    fn print(&self, lines: Vec<ServerLine>) {
         if self.json {
             print(&lines.iter().map(ServerLine::json).collect::<Value>().to_string());
             return;
@@ -90,15 +93,22 @@ impl ServerApproveArgs {
     }
 }
 
-fn lines(config: &Config, stored: &[StoredServer]) -> Vec<ServerLine> {
+/// Returns the modules that `hikite disable` or the pages switched off.
+async fn switched_off(runtime: &Runtime) -> Result<Vec<Arc<str>>> {
+    let switches = runtime.store.tools().switches().await?.into_iter();
+    Ok(switches.filter(|(key, enabled)| key.tool.is_empty() && !enabled).map(|(key, _)| key.module).collect())
+}
+
+fn lines(config: &Config, stored: &[StoredServer], off: &[Arc<str>]) -> Vec<ServerLine> {
+    let is_off = |name: &str| off.iter().any(|off| **off == *name);
     let of_file = config.server_names.iter().map(|name| {
         let server = config.servers.iter().find(|server| server.name == *name);
         let invalid = config.invalid.iter().any(|entry| entry.id.name == *name);
         let (kind, place) = server.map(kind_and_place).unwrap_or_default();
         let state = match server {
-            Some(_) => "defined",
+            Some(_) if !is_off(name) => "enabled",
             None if invalid => "invalid",
-            None => "disabled",
+            _ => "disabled",
         };
         ServerLine { name: name.to_string(), scope: "file", kind, place, state: state.into(), code: None }
     });
@@ -109,7 +119,7 @@ fn lines(config: &Config, stored: &[StoredServer]) -> Vec<ServerLine> {
             _ if is_hidden => "hidden by the file".to_owned(),
             (_, Some(code)) => format!("run `hikite server approve {code}`"),
             (None, None) => "cannot be read".to_owned(),
-            (Some(_), None) => "defined".to_owned(),
+            (Some(_), None) => if is_off(&stored.name) { "disabled" } else { "enabled" }.to_owned(),
         };
         ServerLine { name: stored.name.clone(), scope: "store", kind, place, state, code: stored.code.clone() }
     });

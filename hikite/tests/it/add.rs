@@ -16,6 +16,13 @@ mod program;
 
 const COMMENTED: &str = "{\n  // The servers of this test.\n  \"mcpServers\": {\n    \"a\": { \"command\": \"x\", \"disabled\": true }, // not now\n  },\n}\n";
 
+/// Returns the state of the first server as `hikite server list` shows it.
+async fn state(folder: &Path) -> String {
+    let listed = done(folder, &["server", "list", "--json"]).await;
+    let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");
+    listed[0]["state"].as_str().expect("a state").to_owned()
+}
+
 /// Runs a command on a folder, and asserts that it succeeds.
 async fn done(folder: &Path, arguments: &[&str]) -> CommandOutput {
     let run = PROGRAMS.run(folder, arguments).await;
@@ -119,7 +126,9 @@ async fn modules_are_switched_and_restarted_while_hikite_runs() {
     until(&gateway, "fx", 200).await;
     done(&folder, &["disable", "fx"]).await;
     until(&gateway, "fx", 404).await;
+    assert_eq!(state(&folder).await, "disabled");
     done(&folder, &["enable", "fx"]).await;
+    assert_eq!(state(&folder).await, "enabled");
     until(&gateway, "fx", 200).await;
     let pids = || gateway.descendants().iter().map(|process| process.pid).collect::<Vec<u32>>();
     let before = pids();

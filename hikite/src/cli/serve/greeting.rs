@@ -82,11 +82,14 @@ impl NextSteps<'_> {
 
 #[cfg(test)]
 mod tests {
+    use hikite_config::ConfigEnvironment;
+
     use super::*;
 
     #[test]
     fn the_block_names_the_next_steps() {
-        let config = Config::load(Some(Path::new("/dev/null")), &|_| None).expect("defaults");
+        let environment = ConfigEnvironment { env: &|_| None, read: &|path| std::fs::read_to_string(path) };
+        let config = Config::parse("{}", Path::new("hikite.json"), environment).expect("defaults");
         let counts = CatalogCounts { modules: 9, usable: 1, unconnected: 7, tools: 14 };
         let link = "http://127.0.0.1:7300/setup?token=x";
         let next = NextSteps {
