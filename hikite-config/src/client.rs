@@ -23,7 +23,7 @@ pub struct McpClient {
     /// Path of the object that holds the servers.
     pub servers: &'static [&'static str],
     pub transport: ClientTransport,
-    /// What to do after the file is written.
+    /// The next step for the user after the file is written.
     pub next: &'static str,
 }
 

@@ -1,6 +1,6 @@
 //! `hikite serve`: serves MCP over HTTP until a signal stops it.
 
-mod greeting;
+mod next_steps;
 mod start;
 
 use std::net::SocketAddr;
@@ -73,8 +73,8 @@ impl Serve {
             None => None,
         };
         let serve = hikite_server::serve(listener, Arc::clone(&running.app));
-        let greet = greeting::show(common, &config, &running, setup_link.as_deref());
-        tokio::join!(serve, running.stopping.run_until_cancelled(greet));
+        let guide = next_steps::show(common, &config, &running, setup_link.as_deref());
+        tokio::join!(serve, running.stopping.run_until_cancelled(guide));
         Ok(running.stop().await)
     }
 }

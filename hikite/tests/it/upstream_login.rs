@@ -215,7 +215,8 @@ async fn a_server_of_the_store_has_a_login_too() {
     let form = json!({ "description": "d", "url": authority.url() }).to_string();
     let put = gateway.send(gateway.request("PUT", "/v1/upstreams/vault").json(form)).await;
     assert_eq!(put.status, 201, "{}", put.text());
-    assert_eq!(visit(&gateway, "/connect/vault", None).await.status, 200);
+    let visited = visit(&gateway, "/connect/vault", None).await;
+    assert_eq!(visited.status, 303, "a visitor who is not logged in is sent to the login first");
     let said = log_in(&gateway).await;
     assert!(said.contains("Logged in to `vault`: 1 tools."), "{said}");
     let_in(&gateway).await;

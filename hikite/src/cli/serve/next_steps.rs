@@ -35,7 +35,7 @@ fn command(common: &GlobalArgs) -> String {
     flags.into_iter().flatten().fold(program, |command, flag| command + &flag)
 }
 
-/// What a person does after the start.
+/// The next steps of a person after the start.
 struct NextSteps<'a> {
     config: &'a Config,
     setup_link: Option<&'a str>,
