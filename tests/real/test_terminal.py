@@ -80,7 +80,7 @@ def test_a_terminal_shows_each_server_and_then_the_next_steps(terminal, parts, t
     shown = terminal({"mcpServers": servers})
     text = shown.wait_for("Ctrl+C")
     assert re.search(r"memory: \d+ tools", text), text
-    assert "lost: failed" in text and "hikite doctor" in text
+    assert "lost: failed" in text and "doctor` says why" in text
     assert re.search(r"Pages +http://127\.0\.0\.1:\d+/ui", text)
     assert re.search(r"Set up +http://127\.0\.0\.1:\d+/setup\?token=[0-9a-f]+", text)
     assert "connect claude-code" in text
