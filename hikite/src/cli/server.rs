@@ -52,7 +52,7 @@ impl ServerCommand {
         let outcome = match self {
             Self::List(list) => match switched_off(&runtime).await {
                 Ok(off) => {
-                    list.print(lines(&config, &TerminalServers(&runtime).list(), &off));
+                    list.print(&lines(&config, &TerminalServers(&runtime).list(), &off));
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -68,7 +68,7 @@ impl ServerCommand {
 }
 
 impl ServerListArgs {
-    fn print(&self, lines: Vec<ServerLine>) {
+    fn print(&self, lines: &[ServerLine]) {
         if self.json {
             print(&lines.iter().map(ServerLine::json).collect::<Value>().to_string());
             return;
