@@ -167,6 +167,24 @@ async fn the_doctor_is_content_with_a_good_set_up_and_names_a_bad_config() {
 }
 
 #[tokio::test]
+async fn the_doctor_closes_files_with_secrets_when_asked() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("hikite.json"), json!({ "server": { "listen": "127.0.0.1:0" } }).to_string())
+        .expect("a file");
+    let doctor = async |flags: &[&str]| PROGRAMS.run(folder.path(), &[&["doctor"], flags].concat()).await.stdout;
+    assert!(!doctor(&[]).await.contains("can be read by others"));
+    let key = folder.path().join("data/vault.key");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).expect("our file");
+    let said = doctor(&[]).await;
+    assert!(said.contains("vault.key can be read by others (mode 644)") && said.contains("chmod 600"), "{said}");
+    let said = doctor(&["--fix"]).await;
+    assert!(said.contains("was readable by others; fixed"), "{said}");
+    assert_eq!(key.metadata().expect("our file").permissions().mode() & 0o777, 0o600);
+    assert!(!doctor(&[]).await.contains("can be read by others"));
+}
+
+#[tokio::test]
 async fn completions_are_printed() {
     let folder = tempfile::tempdir().expect("a folder");
     let bash = PROGRAMS.run(folder.path(), &["completions", "bash"]).await;
