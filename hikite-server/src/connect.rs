@@ -112,7 +112,8 @@ pub(crate) async fn redirect_to_provider(
         };
         let away = accounts.connections().redirect_to_provider(&provider, &link, &browser).await?;
         let mut response = redirect(away.expose());
-        let value = HeaderValue::try_from(cookie(&browser, is_https(accounts)));
+        let value = cookie(COOKIE_NAME, browser.0.expose(), COOKIE_SECONDS, is_https(accounts));
+        let value = HeaderValue::try_from(value);
         response.headers_mut().extend(value.ok().map(|value| (SET_COOKIE, value)));
         Ok(response)
     };
@@ -194,16 +195,19 @@ fn parameter(uri: &Uri, name: &str) -> Option<String> {
 }
 
 fn browser(headers: &HeaderMap) -> Option<BrowserSecret> {
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let ours = |name: &str| name.strip_prefix("__Host-").unwrap_or(name) == COOKIE_NAME;
-    pairs.find(|(name, _)| ours(name)).map(|(_, value)| BrowserSecret(Secret::hidden(value)))
+    cookie_value(headers, COOKIE_NAME).map(|value| BrowserSecret(Secret::hidden(value)))
 }
 
-fn cookie(browser: &BrowserSecret, https: bool) -> String {
+/// Returns the value of a cookie that `cookie` made.
+fn cookie_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(found, _)| found.strip_prefix("__Host-").unwrap_or(found) == name).map(|(_, value)| value)
+}
+
+fn cookie(name: &str, value: &str, seconds: u32, https: bool) -> String {
     let (prefix, secure) = if https { ("__Host-", "; Secure") } else { ("", "") };
-    let value = browser.0.expose();
-    format!("{prefix}{COOKIE_NAME}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={COOKIE_SECONDS}{secure}")
+    format!("{prefix}{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}")
 }
 
 /// Returns `true` if browsers reach hikite over TLS, so that cookies can be `Secure`.

@@ -10,11 +10,11 @@ use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::login::{CALLBACK, ModuleLogins};
 use hikite_core::source::CallOrigin;
-use http::header::{COOKIE, HeaderValue, SET_COOKIE};
+use http::header::{HeaderValue, SET_COOKIE};
 use http::{HeaderMap, Uri};
 
 use super::page::{AcceptedProofs, ConnectPage};
-use super::{COOKIE_SECONDS, accounts, is_https, no_link, parameter, redirect};
+use super::{COOKIE_SECONDS, accounts, cookie, cookie_value, is_https, no_link, parameter, redirect};
 use crate::app::App;
 use crate::auth;
 use crate::connection::ClientAddress;
@@ -86,7 +86,7 @@ pub(super) async fn begin(
     let work = logins.begin(module, &callback);
     let away = app.gateway.auditor().record_admin((&caller, &origin), "upstream.login", module, work).await?;
     let mut response = redirect(&away.url);
-    let value = HeaderValue::try_from(cookie(&away.state, COOKIE_SECONDS, is_https(accounts)));
+    let value = HeaderValue::try_from(cookie(COOKIE_NAME, &away.state, COOKIE_SECONDS, is_https(accounts)));
     response.headers_mut().extend(value.ok().map(|value| (SET_COOKIE, value)));
     Ok(response)
 }
@@ -100,12 +100,12 @@ pub(super) async fn finish(
     headers: &HeaderMap,
 ) -> Result<Response, Error> {
     let state = parameter(uri, "state").ok_or_else(no_link)?;
-    if started(headers).as_deref() != Some(&*state) {
+    if cookie_value(headers, COOKIE_NAME) != Some(&*state) {
         return Err(Error::new(ErrorKind::Authorization, "The login was started in another browser."));
     }
     let module = logins.finish(uri.query().unwrap_or_default()).await?;
     let mut response = page.server_success(&module);
-    let value = HeaderValue::try_from(cookie("", 0, is_https(accounts(app)?)));
+    let value = HeaderValue::try_from(cookie(COOKIE_NAME, "", 0, is_https(accounts(app)?)));
     response.headers_mut().extend(value.ok().map(|value| (SET_COOKIE, value)));
     Ok(response)
 }
@@ -133,17 +133,4 @@ async fn visitor(app: &App, headers: &HeaderMap) -> Result<LoginVisitor, Error> 
 
 fn proofs(is_wrong: bool) -> AcceptedProofs {
     AcceptedProofs { takes_token: true, is_wrong, ..AcceptedProofs::default() }
-}
-
-/// Returns the `state` of the login that this browser started.
-fn started(headers: &HeaderMap) -> Option<String> {
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let ours = |name: &str| name.strip_prefix("__Host-").unwrap_or(name) == COOKIE_NAME;
-    pairs.find(|(name, _)| ours(name)).map(|(_, value)| value.to_owned())
-}
-
-fn cookie(state: &str, seconds: u32, https: bool) -> String {
-    let (prefix, secure) = if https { ("__Host-", "; Secure") } else { ("", "") };
-    format!("{prefix}{COOKIE_NAME}={state}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}")
 }

@@ -189,8 +189,5 @@ pub(crate) fn change_file(
         Err(error) => return Err(error).with_context(|| format!("cannot read `{shown}`")),
     };
     let after = change(&before).map_err(|error| hikite_config::Problems::syntax(&shown, &before, &error))?;
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
-    }
     super::connect_file::replace(file, &after, 0o600)
 }

@@ -246,8 +246,10 @@ fn hash(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
 
-/// Writes a temporary file and renames it, so that a reader never sees half of it.
+/// Writes a temporary file and renames it, so that a reader never sees half of it. A link stays one: its target is
+/// replaced.
 pub(super) fn replace(path: &Path, text: &str, mode: u32) -> Result<()> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let shown = || format!("cannot write `{}`", path.display());
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).with_context(shown)?;
